@@ -1,0 +1,1 @@
+//! The dispatcher function: the DynamoDB stream of jobs to the queues.

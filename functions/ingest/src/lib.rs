@@ -1,0 +1,1 @@
+//! The ingest function: HTTP request to receipt, jobs and payload to acknowledgement.

@@ -1,0 +1,1 @@
+//! The worker function: queue message to claim to operation to outcome.

@@ -1,0 +1,1 @@
+//! The hookbox command: apply configuration, send samples, inspect receipts and jobs.

@@ -1,0 +1,1 @@
+//! The ledger: receipts, jobs, payloads and configuration in one DynamoDB table.

@@ -1,0 +1,1 @@
+//! The work queue and the dead-letter queue on Amazon SQS.

@@ -1,0 +1,1 @@
+//! What every function needs from its surroundings: configuration, secrets, clock, telemetry.
