@@ -1,0 +1,118 @@
+//! Points in time. Units are types, so that seconds and milliseconds never meet.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// A point in time in milliseconds since the Unix epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Timestamp(i64);
+
+/// A point in time in whole seconds since the Unix epoch: the unit of DynamoDB's time to live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct EpochSeconds(i64);
+
+impl Timestamp {
+    /// From milliseconds since the Unix epoch.
+    pub const fn from_millis(millis: i64) -> Self {
+        Self(millis)
+    }
+
+    /// From seconds since the Unix epoch; saturates at the ends of the range.
+    pub const fn from_seconds(seconds: i64) -> Self {
+        Self(seconds.saturating_mul(1000))
+    }
+
+    /// Milliseconds since the Unix epoch.
+    pub const fn as_millis(self) -> i64 {
+        self.0
+    }
+
+    /// The point `duration` later; saturates at the end of the range.
+    #[must_use]
+    pub fn plus(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(millis(duration)))
+    }
+
+    /// The point `duration` earlier; saturates at the start of the range.
+    #[must_use]
+    pub fn minus(self, duration: Duration) -> Self {
+        Self(self.0.saturating_sub(millis(duration)))
+    }
+
+    /// How long `self` lies after `earlier`; zero when it does not.
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+
+    /// From RFC 3339 text such as `2026-11-30T08:00:00.125Z` or with an offset; `None` when it is not.
+    pub fn parse_rfc3339(text: &str) -> Option<Self> {
+        text.parse::<jiff::Timestamp>().ok().map(|at| Self(at.as_millisecond()))
+    }
+
+    /// The day in UTC as `YYYY-MM-DD`.
+    pub fn day(self) -> String {
+        self.to_string().chars().take_while(|c| *c != 'T').collect()
+    }
+
+    /// Rounded up to whole seconds, so that nothing expires early.
+    pub fn to_epoch_seconds(self) -> EpochSeconds {
+        EpochSeconds(self.0.div_euclid(1000) + i64::from(self.0.rem_euclid(1000) != 0))
+    }
+}
+
+/// RFC 3339 in UTC with milliseconds. Points outside of the years -9999 to 9999 show as milliseconds.
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match jiff::Timestamp::from_millisecond(self.0) {
+            Ok(at) => write!(f, "{at:.3}"),
+            Err(_) => write!(f, "{}ms", self.0),
+        }
+    }
+}
+
+impl EpochSeconds {
+    /// From seconds since the Unix epoch.
+    pub const fn new(seconds: i64) -> Self {
+        Self(seconds)
+    }
+
+    /// Seconds since the Unix epoch.
+    pub const fn get(self) -> i64 {
+        self.0
+    }
+}
+
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rfc_3339_goes_both_ways_and_the_day_is_utc() {
+        let at = Timestamp::parse_rfc3339("2025-10-09T01:53:20.125+02:00").expect("valid");
+        assert_eq!(at.to_string(), "2025-10-08T23:53:20.125Z");
+        assert_eq!(at.day(), "2025-10-08");
+        assert_eq!(Timestamp::parse_rfc3339("yesterday"), None);
+    }
+
+    #[test]
+    fn expiry_seconds_round_up() {
+        assert_eq!(Timestamp::from_millis(1_001).to_epoch_seconds(), EpochSeconds::new(2));
+        assert_eq!(Timestamp::from_millis(1_000).to_epoch_seconds(), EpochSeconds::new(1));
+        assert_eq!(Timestamp::from_millis(-1).to_epoch_seconds(), EpochSeconds::new(0));
+    }
+
+    #[test]
+    fn arithmetic_saturates_instead_of_wrapping() {
+        let end = Timestamp::from_millis(i64::MAX);
+        assert_eq!(end.plus(Duration::from_secs(1)), end);
+        assert_eq!(Timestamp::from_millis(5).since(Timestamp::from_millis(9)), Duration::ZERO);
+    }
+}
