@@ -67,11 +67,10 @@ pub enum NotClaimed {
 /// Claims the job for one attempt.
 pub fn claim(job: &Job, claim: Claim<'_>) -> Result<Claimed, NotClaimed> {
     match job.state {
-        State::Pending => Ok(attempt(job, claim)),
         State::Retrying { next_attempt_at } if next_attempt_at > claim.now => {
             Err(NotClaimed::NotDue { at: next_attempt_at })
         }
-        State::Retrying { .. } => Ok(attempt(job, claim)),
+        State::Pending | State::Retrying { .. } => Ok(attempt(job, claim)),
         State::Processing { lease_expires_at } if lease_expires_at > claim.now => {
             Err(NotClaimed::Leased { until: lease_expires_at })
         }
