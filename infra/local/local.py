@@ -9,17 +9,19 @@ belongs to one local AWS lies in one state directory, so any number of them may 
 from __future__ import annotations
 
 import argparse
+import base64
 import contextlib
 import fcntl
 import json
 import os
 import platform
+import re
+import secrets
 import signal
 import socket
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -39,6 +41,8 @@ EXAMPLES = """examples:
   local.py up --state target/e2e --replace      a second one, instead of an earlier one of the same directory
   local.py secret /hookbox/demo/stripe whsec_…  what `ssm:/hookbox/demo/stripe` in hookbox.toml stands for
   local.py secret /hookbox/demo/stripe -        the same, read from standard input
+  local.py secrets hookbox.toml                 random values for all that the file refers to
+  local.py invoke ingest event.json             run a function with an event of yours
   set -a; . .local/env; set +a                  then `hookbox` and the AWS tools talk to it
   local.py status
   local.py down
@@ -129,9 +133,16 @@ def clean_environment(endpoint: str) -> dict[str, str]:
     return kept | client_environment(endpoint)
 
 
-def free_port() -> int:
+def reserve_port(port: int) -> int:
+    """A port that nobody listens on: the wanted one, or for 0 one that the kernel chooses."""
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        # As servers do it: connections of an earlier one that linger on the port are no hindrance.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise Failure("start the local AWS", f"port {port} is not free ({error.strerror})",
+                          "choose another --port, or leave it out") from None
         return probe.getsockname()[1]
 
 
@@ -145,10 +156,22 @@ def check_prerequisites() -> None:
             raise Failure("start the local AWS", f"{shown(bootstrap)} is missing", "run `make lambdas`")
 
 
+def answers(state: State, endpoint: str) -> bool:
+    # Its own word first: whoever else might have taken the port meanwhile would answer just as well, and the deployment
+    # would go there.
+    if f"Running on {endpoint}" not in state.log.read_text(errors="replace"):
+        return False
+    with contextlib.suppress(OSError):
+        with urllib.request.urlopen(f"{endpoint}/_ministack/ready", timeout=2) as answer:
+            return answer.status == 200
+    return False
+
+
 def start(state: State, port: int, lock: int) -> subprocess.Popen:
     """Starts the process and waits until it answers."""
     endpoint = f"http://127.0.0.1:{port}"
     state.scratch.mkdir(exist_ok=True)
+    state.record.unlink(missing_ok=True)  # of one that was killed; with the lock held, `down` would believe it
     environment = clean_environment(endpoint) | {
         "BIND_HOST": "127.0.0.1",  # without it, it listens on every address of the machine
         "GATEWAY_PORT": str(port),
@@ -169,12 +192,10 @@ def start(state: State, port: int, lock: int) -> subprocess.Popen:
     while time.monotonic() < deadline:
         if process.poll() is not None:
             raise Failure("start the local AWS", f"it ended with exit code {process.returncode}",
-                          "read the log below; with --port, the port may be taken", state.log)
-        with contextlib.suppress(OSError, urllib.error.URLError):
-            with urllib.request.urlopen(f"{endpoint}/_ministack/ready", timeout=2) as answer:
-                if answer.status == 200:
-                    return process
-        time.sleep(0.1)
+                          "read the log below", state.log)
+        if answers(state, endpoint):
+            return process
+        time.sleep(0.05)
     raise Failure("start the local AWS", f"it did not answer on {endpoint} within {READY_SECONDS} s",
                   "try again when the machine is less busy, or read the log below", state.log)
 
@@ -187,6 +208,7 @@ def deploy(state: State, endpoint: str) -> None:
                "--parameter-overrides", f"Architecture={architecture}"]
     environment = clean_environment(endpoint) | {
         "SAM_CLI_TELEMETRY": "0",
+        "SAM_CLI_POLL_DELAY": "0.5",  # it asks every five seconds otherwise
         # A profile in the person's own AWS configuration must not decide anything here.
         "AWS_CONFIG_FILE": os.devnull,
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
@@ -212,6 +234,14 @@ def client(service: str, endpoint: str):
         service, endpoint_url=endpoint, region_name=REGION, aws_access_key_id="test", aws_secret_access_key="test",
         config=Config(connect_timeout=5, read_timeout=20, retries={"max_attempts": 2}, proxies={}),
     )
+
+
+def make_concurrency_a_number(endpoint: str) -> None:
+    """The local CloudFormation hands parameters on as text, and its queue poller then fails to compare with this one."""
+    mappings = client("lambda", endpoint)
+    for mapping in mappings.list_event_source_mappings()["EventSourceMappings"]:
+        if limit := mapping.get("ScalingConfig", {}).get("MaximumConcurrency"):
+            mappings.update_event_source_mapping(UUID=mapping["UUID"], ScalingConfig={"MaximumConcurrency": int(limit)})
 
 
 def stack_outputs(endpoint: str) -> dict[str, str]:
@@ -266,13 +296,14 @@ def up(state: State, arguments: argparse.Namespace) -> None:
         raise Failure("start the local AWS", f"one already runs for {shown(state.directory)}",
                       "`make down` first, or pass --replace or another --state")
     began = time.monotonic()
-    port = arguments.port or free_port()
+    port = reserve_port(arguments.port)
     endpoint = f"http://127.0.0.1:{port}"
     try:
         process = start(state, port, lock)
         print(f"local AWS on {endpoint}, process {process.pid} ({time.monotonic() - began:.1f} s)", flush=True)
         began = time.monotonic()
         deploy(state, endpoint)
+        make_concurrency_a_number(endpoint)
         values = write_env(state, {"pid": process.pid, "endpoint": endpoint}, stack_outputs(endpoint))
     except BaseException:
         # Whatever went wrong, Ctrl-C included: nothing half-started stays behind.
@@ -295,11 +326,41 @@ def down(state: State, _: argparse.Namespace) -> None:
     print(f"stopped process {record['pid']}; its log stays in {shown(state.log)}")
 
 
-def secret(state: State, arguments: argparse.Namespace) -> None:
+def store_secret(state: State, arguments: argparse.Namespace) -> None:
     endpoint = state.required("store the secret")["endpoint"]
     value = sys.stdin.readline().rstrip("\n") if arguments.value == "-" else arguments.value
     client("ssm", endpoint).put_parameter(Name=arguments.name, Value=value, Type="SecureString", Overwrite=True)
     print(f"stored ssm:{arguments.name}")
+
+
+def generate_secrets(state: State, arguments: argparse.Namespace) -> None:
+    """Gives each `ssm:` reference of a configuration a random value, once."""
+    endpoint = state.required("generate the secrets")["endpoint"]
+    ssm = client("ssm", endpoint)
+    for name in sorted(set(re.findall(r'"ssm:(/[^"]+)"', arguments.file.read_text()))):
+        # The shape that Stripe and Standard Webhooks expect; to the others it is a string like any other.
+        value = "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
+        try:
+            ssm.put_parameter(Name=name, Value=value, Type="SecureString", Overwrite=False)
+            print(f"stored a random ssm:{name}")
+        except ssm.exceptions.ParameterAlreadyExists:
+            print(f"kept ssm:{name}")
+
+
+def invoke(state: State, arguments: argparse.Namespace) -> None:
+    """`cargo lambda invoke` against the deployed function: the local AWS answers at the address that it asks."""
+    endpoint = state.required(f"invoke {arguments.function}")["endpoint"]
+    if not arguments.event.exists():
+        known = sorted(path.name for path in (ROOT / "events").glob(f"{arguments.function}.*.json"))
+        raise Failure(f"invoke {arguments.function}", f"{shown(arguments.event)} does not exist",
+                      "choose one of events/: " + (", ".join(known) or "none there for this function"))
+    name = stack_outputs(endpoint)[f"{arguments.function.capitalize()}FunctionName"]
+    host, port = endpoint.removeprefix("http://").split(":")
+    done = subprocess.run([TOOLS / "cargo-lambda", "lambda", "invoke", "--invoke-address", host, "--invoke-port", port,
+                           "--data-file", arguments.event, name], env=clean_environment(endpoint), check=False)
+    if done.returncode != 0:
+        raise Failure(f"invoke {arguments.function}", f"cargo lambda ended with exit code {done.returncode}",
+                      "read its message above and the log below", state.log)
 
 
 def status(state: State, _: argparse.Namespace) -> None:
@@ -333,7 +394,14 @@ def parse(argv: list[str]) -> argparse.Namespace:
     command = commands.add_parser("secret", parents=[common], help="store a SecureString in its parameter store")
     command.add_argument("name", help="a path such as /hookbox/demo/stripe")
     command.add_argument("value", help="the secret, or - to read one line from standard input")
-    command.set_defaults(run=secret)
+    command.set_defaults(run=store_secret)
+    command = commands.add_parser("secrets", parents=[common], help="random secrets for the ssm: references of a file")
+    command.add_argument("file", type=Path, help="a configuration such as hookbox.toml")
+    command.set_defaults(run=generate_secrets)
+    command = commands.add_parser("invoke", parents=[common], help="run a deployed function with an event")
+    command.add_argument("function", choices=FUNCTIONS)
+    command.add_argument("event", type=Path, help="a JSON file such as those in events/")
+    command.set_defaults(run=invoke)
     command = commands.add_parser("status", parents=[common], help="show where it is and what waits in its queues")
     command.set_defaults(run=status)
     arguments = parser.parse_args(argv)
