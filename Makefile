@@ -59,7 +59,7 @@ dev: tools lambdas ## Start a local AWS with everything deployed, and leave it r
 	  '  $(TARGET)/debug/hookbox sandbox --listen 127.0.0.1:9099 --secret ssm:/hookbox/demo/signing &' \
 	  '  $(TARGET)/debug/hookbox apply hookbox.toml' \
 	  '  $(TARGET)/debug/hookbox send stripe --account demo --times 3' \
-	  '  $(LOCAL) status' \
+	  '  $(LOCAL) status; $(LOCAL) logs worker' \
 	  '  make invoke-sweeper' \
 	  '  make dev again after a change; make down at the end'
 

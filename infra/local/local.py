@@ -10,30 +10,19 @@ from __future__ import annotations
 
 import argparse
 import base64
-import contextlib
-import fcntl
-import json
 import os
-import platform
 import re
 import secrets
-import signal
-import socket
 import subprocess
 import sys
 import time
-import urllib.request
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-TOOLS = ROOT / ".venv" / "bin"
-FUNCTIONS = ("ingest", "dispatcher", "worker", "sweeper")
-STACK = "hookbox"  # as in samconfig.toml; each local AWS holds one stack, so the name need not vary
-REGION = "us-east-1"
-READY_SECONDS = 90
-DEPLOY_SECONDS = 300
-STOP_SECONDS = 10
-LOG_TAIL_LINES = 40
+from process import crash_function, reserve_port, start, stop
+from stack import (
+    STACK, check_prerequisites, client, deploy, make_concurrency_a_number, stack_outputs, write_env,
+)
+from state import FUNCTIONS, ROOT, TOOLS, Failure, State, clean_environment, shown
 
 EXAMPLES = """examples:
   local.py up                                   on a free port, state in .local
@@ -45,246 +34,10 @@ EXAMPLES = """examples:
   local.py invoke ingest event.json             run a function with an event of yours
   set -a; . .local/env; set +a                  then `hookbox` and the AWS tools talk to it
   local.py status
+  local.py logs worker
+  local.py crash worker                         what a rehearsal of a crash needs
   local.py down
 """
-
-
-class Failure(Exception):
-    """Something a person must act on: what was attempted, why it failed, what to do, and the end of a log."""
-
-    def __init__(self, attempted: str, why: str, remedy: str, log: Path | None = None):
-        lines = [f"Could not {attempted}: {why}", f"What to do: {remedy}"]
-        if log is not None and log.exists():
-            tail = log.read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:]
-            lines += [f"The end of {shown(log)}:"] + [f"  | {line}" for line in tail]
-        super().__init__("\n".join(lines))
-
-
-def shown(path: Path) -> str:
-    """A path as people type it: relative to the repository where it lies inside."""
-    return os.path.relpath(path, ROOT) if path.is_relative_to(ROOT) else str(path)
-
-
-class State:
-    """The directory of one local AWS.
-
-    `lock` answers whether it runs. The process inherits the locked file and keeps it locked until it ends, however it
-    ends, so a process id from a file is never trusted alone: while the lock is held, it is the one that was started.
-    """
-
-    def __init__(self, directory: Path):
-        self.directory = directory
-        self.lock = directory / "lock"
-        self.record = directory / "running.json"
-        self.env = directory / "env"
-        self.log = directory / "aws.log"
-        self.deploy_log = directory / "deploy.log"
-        self.scratch = directory / "tmp"
-
-    def try_lock(self) -> int | None:
-        """The locked file, or None while a local AWS (or another `up`) holds it."""
-        self.directory.mkdir(parents=True, exist_ok=True)
-        handle = os.open(self.lock, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(handle)
-            return None
-        return handle
-
-    def running(self) -> dict | None:
-        """What `up` wrote down about the local AWS that runs now."""
-        if not self.lock.exists():
-            return None
-        handle = self.try_lock()
-        if handle is not None:
-            os.close(handle)
-            return None
-        with contextlib.suppress(FileNotFoundError, json.JSONDecodeError):
-            return json.loads(self.record.read_text())
-        return None
-
-    def required(self, attempted: str) -> dict:
-        record = self.running()
-        if record is None:
-            raise Failure(attempted, f"no local AWS runs for {shown(self.directory)}", "start one with `make dev`")
-        return record
-
-
-def client_environment(endpoint: str) -> dict[str, str]:
-    """What a client needs to reach the local AWS, and cannot reach anything else with."""
-    return {
-        "AWS_ENDPOINT_URL": endpoint,
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
-        "AWS_REGION": REGION,
-        "AWS_DEFAULT_REGION": REGION,
-    }
-
-
-def clean_environment(endpoint: str) -> dict[str, str]:
-    """The caller's environment without whatever would lead to a real account or through a proxy.
-
-    The local AWS hands its own environment on to the functions, so nothing of Hookbox's may slip in that way either.
-    """
-    dropped = ("AWS_", "HOOKBOX_", "SAM_CLI_")
-    proxies = {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"}
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(dropped) and k.upper() not in proxies}
-    return kept | client_environment(endpoint)
-
-
-def reserve_port(port: int) -> int:
-    """A port that nobody listens on: the wanted one, or for 0 one that the kernel chooses."""
-    with socket.socket() as probe:
-        # As servers do it: connections of an earlier one that linger on the port are no hindrance.
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError as error:
-            raise Failure("start the local AWS", f"port {port} is not free ({error.strerror})",
-                          "choose another --port, or leave it out") from None
-        return probe.getsockname()[1]
-
-
-def check_prerequisites() -> None:
-    for tool in ("ministack", "sam"):
-        if not (TOOLS / tool).exists():
-            raise Failure("start the local AWS", f"{shown(TOOLS / tool)} is missing", "run `make tools`")
-    for function in FUNCTIONS:
-        bootstrap = ROOT / "target" / "lambda" / function / "bootstrap"
-        if not bootstrap.exists():
-            raise Failure("start the local AWS", f"{shown(bootstrap)} is missing", "run `make lambdas`")
-
-
-def answers(state: State, endpoint: str) -> bool:
-    # Its own word first: whoever else might have taken the port meanwhile would answer just as well, and the deployment
-    # would go there.
-    if f"Running on {endpoint}" not in state.log.read_text(errors="replace"):
-        return False
-    with contextlib.suppress(OSError):
-        with urllib.request.urlopen(f"{endpoint}/_ministack/ready", timeout=2) as answer:
-            return answer.status == 200
-    return False
-
-
-def start(state: State, port: int, lock: int) -> subprocess.Popen:
-    """Starts the process and waits until it answers."""
-    endpoint = f"http://127.0.0.1:{port}"
-    state.scratch.mkdir(exist_ok=True)
-    state.record.unlink(missing_ok=True)  # of one that was killed; with the lock held, `down` would believe it
-    environment = clean_environment(endpoint) | {
-        "BIND_HOST": "127.0.0.1",  # without it, it listens on every address of the machine
-        "GATEWAY_PORT": str(port),
-        "LAMBDA_EXECUTOR": "local",  # bootstraps as plain processes, no Docker
-        "SFTP_ENABLED": "0",  # these two would listen on fixed ports
-        "IOT_MTLS_ENABLED": "0",
-        "TMPDIR": str(state.scratch),  # unpacked functions; the default is shared by all that run on a machine
-        "PYTHONUNBUFFERED": "1",
-    }
-    with state.log.open("wb") as log:
-        # Its own session: `down` can end it with the functions that it started, and Ctrl-C here does not reach it.
-        process = subprocess.Popen(
-            [TOOLS / "ministack"], env=environment, cwd=state.scratch, stdin=subprocess.DEVNULL, stdout=log,
-            stderr=subprocess.STDOUT, start_new_session=True, pass_fds=(lock,),
-        )
-    write_atomically(state.record, json.dumps({"pid": process.pid, "endpoint": endpoint}))
-    deadline = time.monotonic() + READY_SECONDS
-    while time.monotonic() < deadline:
-        if process.poll() is not None:
-            raise Failure("start the local AWS", f"it ended with exit code {process.returncode}",
-                          "read the log below", state.log)
-        if answers(state, endpoint):
-            return process
-        time.sleep(0.05)
-    raise Failure("start the local AWS", f"it did not answer on {endpoint} within {READY_SECONDS} s",
-                  "try again when the machine is less busy, or read the log below", state.log)
-
-
-def deploy(state: State, endpoint: str) -> None:
-    """`sam deploy` of the real template with the binaries in target/lambda."""
-    # The functions run on this machine's processor. The template knows Amazon's names of it.
-    architecture = "arm64" if platform.machine() in ("arm64", "aarch64") else "x86_64"
-    command = [TOOLS / "sam", "deploy", "--config-env", "local", "--no-progressbar",
-               "--parameter-overrides", f"Architecture={architecture}"]
-    environment = clean_environment(endpoint) | {
-        "SAM_CLI_TELEMETRY": "0",
-        "SAM_CLI_POLL_DELAY": "0.5",  # it asks every five seconds otherwise
-        # A profile in the person's own AWS configuration must not decide anything here.
-        "AWS_CONFIG_FILE": os.devnull,
-        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
-    }
-    with state.deploy_log.open("wb") as log:
-        try:
-            done = subprocess.run(command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=log,
-                                  stderr=subprocess.STDOUT, timeout=DEPLOY_SECONDS, check=False)
-        except subprocess.TimeoutExpired:
-            raise Failure("deploy template.yaml to the local AWS", f"sam took longer than {DEPLOY_SECONDS} s",
-                          f"read {shown(state.log)} and the log below", state.deploy_log) from None
-    if done.returncode != 0:
-        raise Failure("deploy template.yaml to the local AWS", f"sam ended with exit code {done.returncode}",
-                      f"read the log below, then {shown(state.log)}", state.deploy_log)
-
-
-def client(service: str, endpoint: str):
-    # Imported here, so that --help and the missing-tools message work without the virtual environment.
-    import botocore.session
-    from botocore.config import Config
-
-    return botocore.session.get_session().create_client(
-        service, endpoint_url=endpoint, region_name=REGION, aws_access_key_id="test", aws_secret_access_key="test",
-        config=Config(connect_timeout=5, read_timeout=20, retries={"max_attempts": 2}, proxies={}),
-    )
-
-
-def make_concurrency_a_number(endpoint: str) -> None:
-    """The local CloudFormation hands parameters on as text, and its queue poller then fails to compare with this one."""
-    mappings = client("lambda", endpoint)
-    for mapping in mappings.list_event_source_mappings()["EventSourceMappings"]:
-        if limit := mapping.get("ScalingConfig", {}).get("MaximumConcurrency"):
-            mappings.update_event_source_mapping(UUID=mapping["UUID"], ScalingConfig={"MaximumConcurrency": int(limit)})
-
-
-def stack_outputs(endpoint: str) -> dict[str, str]:
-    stack = client("cloudformation", endpoint).describe_stacks(StackName=STACK)["Stacks"][0]
-    return {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
-
-
-def write_atomically(path: Path, text: str) -> None:
-    draft = path.with_suffix(".new")
-    draft.write_text(text)
-    draft.replace(path)
-
-
-def write_env(state: State, record: dict, outputs: dict[str, str]) -> dict[str, str]:
-    endpoint = record["endpoint"]
-    values = client_environment(endpoint) | {
-        # ApiUrl of the stack is a name that only the real AWS answers to; here the API is reached by path.
-        "HOOKBOX_URL": f"{endpoint}/_aws/execute-api/{outputs['ApiId']}/%24default",
-        "HOOKBOX_TABLE": outputs["TableName"],
-        "HOOKBOX_WORK_QUEUE_URL": outputs["WorkQueueUrl"],
-        "HOOKBOX_DEAD_LETTER_QUEUE_URL": outputs["DeadLetterQueueUrl"],
-        "HOOKBOX_LOCAL_PID": str(record["pid"]),
-        "HOOKBOX_LOCAL_LOG": str(state.log),
-    }
-    values |= {f"HOOKBOX_{f.upper()}_FUNCTION": outputs[f"{f.capitalize()}FunctionName"] for f in FUNCTIONS}
-    write_atomically(state.env, "".join(f"{key}={value}\n" for key, value in values.items()))
-    return values
-
-
-def stop(state: State, record: dict) -> None:
-    """Ends the process that `up` started, and the functions that it started in turn. `record` is of a held lock."""
-    for signal_, seconds in ((signal.SIGTERM, STOP_SECONDS), (signal.SIGKILL, STOP_SECONDS)):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(record["pid"], signal_)
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            if state.running() is None:
-                for leftover in (state.record, state.env):
-                    leftover.unlink(missing_ok=True)
-                return
-            time.sleep(0.05)
-    raise Failure("stop the local AWS", f"process {record['pid']} survived SIGKILL for {STOP_SECONDS} s",
-                  f"look at it with `ps -p {record['pid']}`", state.log)
 
 
 def up(state: State, arguments: argparse.Namespace) -> None:
@@ -363,6 +116,32 @@ def invoke(state: State, arguments: argparse.Namespace) -> None:
                       "read its message above and the log below", state.log)
 
 
+def crash(state: State, arguments: argparse.Namespace) -> None:
+    """Exit code 1 when there was nothing to kill, so that a test can ask again until there is."""
+    attempted = f"crash {arguments.function}"
+    if not Path("/proc/self/environ").exists():
+        raise Failure(attempted, "this machine has no /proc to find its processes in", "run it on Linux")
+    record = state.required(attempted)
+    function = stack_outputs(record["endpoint"])[f"{arguments.function.capitalize()}FunctionName"]
+    killed = crash_function(record, function)
+    if not killed:
+        raise Failure(attempted, "no process of it runs now", "send it something to do first")
+    print(f"killed {' '.join(map(str, killed))}")
+
+
+def logs(state: State, arguments: argparse.Namespace) -> None:
+    """What the functions wrote, oldest first. The local AWS makes one stream for each invocation."""
+    endpoint = state.required("read the logs")["endpoint"]
+    cloudwatch = client("logs", endpoint)
+    lines = []
+    for function in [arguments.function] if arguments.function else FUNCTIONS:
+        pages = cloudwatch.get_paginator("filter_log_events").paginate(logGroupName=f"/hookbox/{STACK}/{function}")
+        lines += [(event["timestamp"], function, event["message"]) for page in pages for event in page["events"]
+                  if not event["message"].startswith(("START RequestId", "END RequestId", "REPORT RequestId"))]
+    for _, function, message in sorted(lines, key=lambda line: line[0]):
+        print(f"{function}: {message}")
+
+
 def status(state: State, _: argparse.Namespace) -> None:
     record = state.required("show the local AWS")
     print(f"local AWS on {record['endpoint']}, process {record['pid']}, log {shown(state.log)}")
@@ -402,6 +181,12 @@ def parse(argv: list[str]) -> argparse.Namespace:
     command.add_argument("function", choices=FUNCTIONS)
     command.add_argument("event", type=Path, help="a JSON file such as those in events/")
     command.set_defaults(run=invoke)
+    command = commands.add_parser("crash", parents=[common], help="kill -9 the processes of a function (Linux)")
+    command.add_argument("function", choices=FUNCTIONS)
+    command.set_defaults(run=crash)
+    command = commands.add_parser("logs", parents=[common], help="print what the functions logged")
+    command.add_argument("function", nargs="?", choices=FUNCTIONS, help="only this one's (default: all)")
+    command.set_defaults(run=logs)
     command = commands.add_parser("status", parents=[common], help="show where it is and what waits in its queues")
     command.set_defaults(run=status)
     arguments = parser.parse_args(argv)
@@ -422,6 +207,9 @@ def main(argv: list[str]) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:  # `local.py logs | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     return 0
 
 
