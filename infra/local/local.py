@@ -198,7 +198,7 @@ def main(argv: list[str]) -> int:
     arguments = parse(argv)
     # Run by any Python: the one that has botocore is in .venv.
     python = TOOLS / "python"
-    if python.exists() and Path(sys.prefix) != ROOT / ".venv":
+    if python.exists() and not os.path.samefile(sys.prefix, ROOT / ".venv"):
         os.execv(python, [str(python), __file__, *argv])
     try:
         arguments.run(State(arguments.state), arguments)
