@@ -2,8 +2,8 @@
 
 use base64::Engine as _;
 use base64::alphabet;
-use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
 use base64::engine::DecodePaddingMode;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
 use bytes::Bytes;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use hookbox_core::event::Payload;
@@ -94,8 +94,7 @@ fn request(
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<http::Request<Bytes>, Unsendable> {
-    let mut request =
-        http::Request::builder().method(method).uri(url).body(body).map_err(|_| Unsendable::Address)?;
+    let mut request = http::Request::builder().method(method).uri(url).body(body).map_err(|_| Unsendable::Address)?;
     *request.headers_mut() = headers;
     Ok(request)
 }
@@ -151,8 +150,20 @@ pub(crate) fn passed_on(payload: &Payload) -> impl Iterator<Item = (HeaderName, 
 
 fn may_pass(name: &str) -> bool {
     const OF_THE_CONNECTION: &[&str] = &[
-        "connection", "content-length", "content-type", "expect", "host", "idempotency-key", "keep-alive",
-        "proxy-authenticate", "proxy-connection", "te", "trailer", "trailers", "transfer-encoding", "upgrade",
+        "connection",
+        "content-length",
+        "content-type",
+        "expect",
+        "host",
+        "idempotency-key",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "trailers",
+        "transfer-encoding",
+        "upgrade",
         "user-agent",
     ];
     const SECRET: &[&str] =

@@ -88,11 +88,7 @@ impl Client {
             .map_err(ClientError)
     }
 
-    async fn send(
-        &self,
-        request: http::Request<Bytes>,
-        within: Duration,
-    ) -> Result<http::Response<()>, ExchangeError> {
+    async fn send(&self, request: http::Request<Bytes>, within: Duration) -> Result<http::Response<()>, ExchangeError> {
         let (head, body) = request.into_parts();
         // The body of a request without bytes is never asked for, so nothing would show that it was sent.
         let begun = Arc::new(AtomicBool::new(body.is_empty()));

@@ -9,7 +9,7 @@ use hookbox_core::key::JobKey;
 use hookbox_core::name::{Account, OperationName, Provider};
 use hookbox_core::outcome::{Outcome, Report, of_http_status};
 use hookbox_core::time::Timestamp;
-use hookbox_runtime::Secrets;
+use hookbox_runtime::{SecretText, Secrets};
 use http::header::{HeaderMap, RETRY_AFTER};
 use jiff::fmt::rfc2822;
 
@@ -79,7 +79,7 @@ impl HttpOperation {
             }
             Target::Sqs { .. } | Target::Custom { .. } => None,
         };
-        let request = question(&url, asked.facts, secret.as_ref().map(|secret| secret.expose()), asked.now)
+        let request = question(&url, asked.facts, secret.as_ref().map(SecretText::expose), asked.now)
             .map_err(|error| cannot_tell("ask-address", &error.to_string()))?;
         let answer = self.exchange.exchange(request, asked.timeout).await;
         let answer = answer.map_err(|error| Asked::NoAnswer(failed(&error, "ask-")))?;

@@ -1,6 +1,7 @@
 //! The built-in operation `sqs`: the event as one message on another queue of the same region.
 
 use std::error::Error;
+use std::fmt::Write as _;
 
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::config::retry::RetryConfig;
@@ -54,7 +55,8 @@ impl SqsOperation {
         };
         let (encoding, body) = encoded(call.payload);
         let attributes = attributes(call.facts, call.payload, encoding);
-        let size = body.len() + attributes.iter().map(|(name, value)| name.len() + value.len() + "String".len()).sum::<usize>();
+        let size = body.len()
+            + attributes.iter().map(|(name, value)| name.len() + value.len() + "String".len()).sum::<usize>();
         if size > MAX_MESSAGE_BYTES {
             let detail = format!("{size} bytes with attributes; SQS takes {MAX_MESSAGE_BYTES}");
             return Err(Report::new(Outcome::Permanent, "too-large", &detail));
@@ -63,7 +65,7 @@ impl SqsOperation {
         for (name, value) in attributes {
             message = message.message_attributes(name, attribute(value)?);
         }
-        if queue_url.ends_with(".fifo") {
+        if queue_url.rsplit('.').next() == Some("fifo") {
             let id = Digest::of(call.facts.job.to_string().as_bytes());
             message = message.message_deduplication_id(id.to_string()).message_group_id(group(call.facts));
         }
@@ -121,14 +123,18 @@ fn capitalised(name: &str) -> String {
 
 /// JSON with everything but ASCII escaped, because SQS takes fewer characters than JSON does.
 fn ascii_json(value: &Value) -> String {
-    let mut units = [0; 2];
-    let escaped = |c: char| -> String {
+    let mut escaped = String::new();
+    for c in value.to_string().chars() {
         if c.is_ascii() && c != '\u{7f}' {
-            return c.to_string();
+            escaped.push(c);
+            continue;
         }
-        c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")).collect()
-    };
-    value.to_string().chars().map(escaped).collect()
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            // Writing to a `String` cannot fail.
+            let _ = write!(escaped, "\\u{unit:04x}");
+        }
+    }
+    escaped
 }
 
 fn attribute(value: String) -> Result<MessageAttributeValue, Report> {
@@ -137,9 +143,8 @@ fn attribute(value: String) -> Result<MessageAttributeValue, Report> {
 }
 
 fn group(facts: &Facts) -> String {
-    let fits = |text: &String| {
-        (1..=MAX_GROUP_BYTES).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
-    };
+    let fits =
+        |text: &String| (1..=MAX_GROUP_BYTES).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
     match &facts.resource {
         Some(resource) if fits(resource) => resource.clone(),
         Some(resource) => Digest::of(resource.as_bytes()).to_string(),
@@ -166,7 +171,11 @@ fn failed(error: &SdkError<SendMessageError, HttpResponse>) -> Report {
         SdkError::ServiceError(answer) => {
             let code = answer.err().code().unwrap_or("none");
             let status = answer.raw().status().as_u16();
-            Report::new(refused(status, code), &format!("sqs-{}", short(code)), &format!("SQS answered {status} {code}"))
+            Report::new(
+                refused(status, code),
+                &format!("sqs-{}", short(code)),
+                &format!("SQS answered {status} {code}"),
+            )
         }
         _ => Report::new(Outcome::Unknown, "sqs-answer", "SQS answered something else"),
     }
@@ -178,13 +187,19 @@ fn short(code: &str) -> &str {
 
 fn refused(status: u16, code: &str) -> Outcome {
     match short(code) {
-        "RequestThrottled" | "ThrottlingException" | "Throttling" | "OverLimit" | "KmsThrottled" => {
-            Outcome::Transient { retry_after: None }
-        }
-        "AccessDenied" | "AccessDeniedException" | "KmsAccessDenied" | "InvalidClientTokenId"
-        | "UnrecognizedClientException" | "ExpiredToken" | "ExpiredTokenException" | "SignatureDoesNotMatch" => {
-            Outcome::CredentialRefused
-        }
+        "RequestThrottled"
+        | "ThrottlingException"
+        | "Throttling"
+        | "OverLimit"
+        | "KmsThrottled"
+        | "ExpiredToken"
+        | "ExpiredTokenException" => Outcome::Transient { retry_after: None },
+        "AccessDenied"
+        | "AccessDeniedException"
+        | "KmsAccessDenied"
+        | "InvalidClientTokenId"
+        | "UnrecognizedClientException"
+        | "SignatureDoesNotMatch" => Outcome::CredentialRefused,
         _ => match status {
             429 => Outcome::Transient { retry_after: None },
             400..=499 => Outcome::Permanent,
