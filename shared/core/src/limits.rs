@@ -82,6 +82,8 @@ pub const DEFAULT_PAYLOAD_RETENTION: Duration = Duration::from_secs(7 * 24 * 3_6
 pub const MIN_PAYLOAD_RETENTION: Duration = Duration::from_secs(3 * 24 * 3_600);
 /// How long receipts and jobs are kept when the integration states nothing.
 pub const DEFAULT_RECEIPT_RETENTION: Duration = Duration::from_secs(90 * 24 * 3_600);
+/// How long receipt and payload are kept at least after the last open job has ended: time to look once more.
+pub const KEEP_AFTER_END: Duration = Duration::from_secs(3 * 24 * 3_600);
 
 const _: () = {
     // A receipt, its jobs and the chunks of the largest body, stored uncompressed, fit into one transaction.

@@ -1,0 +1,55 @@
+//! Replay: a person asks for the same effect again, in a new round with a new budget.
+
+use crate::job::{Job, Mode, State};
+use crate::time::Timestamp;
+
+use super::Refused;
+
+/// Why a job is not replayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotReplayed {
+    /// The destination has forgotten the key: a repetition could be a second effect.
+    #[error("the destination remembered the key only until {until}")]
+    KeyExpired {
+        /// Since then.
+        until: Timestamp,
+    },
+    /// Its state allows no replay.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+}
+
+/// Whether a person has accepted that a repetition may be a second effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForgottenKey {
+    /// Refuse when the destination has forgotten the key.
+    Refuse,
+    /// Replay all the same.
+    Accept,
+}
+
+/// Opens a new round for a job that waits for a person or has ended.
+pub fn replay(job: &Job, forgotten: ForgottenKey, now: Timestamp) -> Result<Job, NotReplayed> {
+    match job.state {
+        State::Review { .. } | State::Completed { .. } | State::Dismissed { .. } => {}
+        State::Pending | State::Processing { .. } | State::Retrying { .. } | State::Held => {
+            return Err(job.refuse("replay").into());
+        }
+    }
+    let last_mode = job.uncertain.or(job.attempts.last().map(|attempt| attempt.mode));
+    if let (Some(Mode::Key { until }), ForgottenKey::Refuse) = (last_mode, forgotten)
+        && until <= now
+    {
+        return Err(NotReplayed::KeyExpired { until });
+    }
+    let mut next = job.moved(State::Pending, now);
+    next.round += 1;
+    next.attempts.clear();
+    next.wakes = 0;
+    // The person has decided: an unknown outcome that cannot be asked for is theirs now. What can be asked still is.
+    next.uncertain = job.uncertain.filter(|mode| *mode == Mode::Reconcile);
+    if forgotten == ForgottenKey::Accept {
+        next.first_sent_at = None;
+    }
+    Ok(next)
+}
