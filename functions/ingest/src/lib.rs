@@ -3,12 +3,12 @@
 //! The modules stand in the order in which a request meets them. Nothing is parsed before its bytes are verified, and
 //! nothing is acknowledged before it is committed.
 
-pub mod accept;
-pub mod answer;
-pub mod authenticate;
-pub mod endpoint;
-mod report;
 pub mod request;
+pub mod endpoint;
+pub mod authenticate;
+pub mod accept;
+mod report;
+pub mod answer;
 
 use std::sync::Arc;
 use std::time::Duration;
