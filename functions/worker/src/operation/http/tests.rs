@@ -207,6 +207,27 @@ async fn whatever_happens_after_the_request_has_begun_is_unknown() {
 }
 
 #[tokio::test]
+async fn every_call_has_a_connection_of_its_own() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let served = tokio::spawn(async move {
+        let mut connections = Vec::new();
+        for _ in 0..2 {
+            let (mut connection, _) = listener.accept().await.unwrap();
+            read_request(&mut connection).await;
+            connection.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await.unwrap();
+            connections.push(connection);
+        }
+    });
+    let operation = operation(Arc::new(Client::new().unwrap()));
+    let config = config(&url, Idempotency::None, &[]);
+    for event in ["a", "b"] {
+        assert_eq!(call_with(&operation, &config, event, LONG).await, Report::done("http-200"));
+    }
+    served.await.unwrap();
+}
+
+#[tokio::test]
 async fn a_request_without_bytes_that_was_sent_is_unknown_too() {
     let hanging = destination(Manner::Hang).await;
     let operation = operation(Arc::new(Client::new().unwrap()));
@@ -266,6 +287,7 @@ fn script(statuses: &[(&str, u16)]) -> Arc<Script> {
 
 #[tokio::test]
 async fn three_different_jobs_refused_with_403_in_a_row_are_a_refused_credential() {
+    use Outcome::{CredentialRefused, Done, Permanent};
     let script = script(&[("/no", 403), ("/yes", 200)]);
     let operation = operation(script);
     let no = config("http://a.example/no", Idempotency::None, &[]);
@@ -276,7 +298,6 @@ async fn three_different_jobs_refused_with_403_in_a_row_are_a_refused_credential
     {
         seen.push(call_with(&operation, config, event, LONG).await.outcome);
     }
-    use Outcome::{CredentialRefused, Done, Permanent};
     let expected =
         [Permanent, Permanent, Permanent, Permanent, Done, Permanent, Permanent, CredentialRefused, Permanent];
     assert_eq!(seen, expected, "one job alone, however often, and a success in between, do not count");
