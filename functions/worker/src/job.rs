@@ -53,6 +53,12 @@ impl Returned {
             Self::OutOfTime(_) | Self::Contended(_) | Self::Ledger(_) | Self::Broken(_) => None,
         }
     }
+
+    /// Whether an item was met that is corrupt or newer than this version.
+    pub(crate) fn is_of_an_unreadable_item(&self) -> bool {
+        use LedgerError::{Corrupt, NewerSchema};
+        matches!(self, Self::Unreadable(_) | Self::Ledger(Corrupt { .. } | NewerSchema { .. }))
+    }
 }
 
 /// What an acknowledged message came to.

@@ -75,6 +75,7 @@ async fn an_item_of_a_newer_schema_is_left_alone_and_its_message_goes_back() {
     world.table.put_item(item.clone()).await;
     assert_eq!(world.invoke(&world.worker(), &[key]).await, ["m0"]);
     assert_eq!(world.table.item(&pk, &sk).await.unwrap(), item);
+    assert_eq!(world.counted(Metric::ItemsUnreadable), 1);
     assert!(world.calls().await.is_empty());
 }
 
