@@ -111,3 +111,6 @@ fn acknowledge(endpoint: &Endpoint, outcomes: &[Outcome]) -> Response<Body> {
         None => success(&outcomes.iter().map(|outcome| (outcome.accepted, outcome.receipt)).collect::<Vec<_>>()),
     }
 }
+
+#[cfg(test)]
+mod tests;
