@@ -82,7 +82,7 @@ pub fn claim(job: &Job, claim: Claim<'_>) -> Result<Claimed, NotClaimed> {
 }
 
 /// The job with its running attempt recorded as one whose outcome nobody knows.
-fn abandon(job: &Job, now: Timestamp) -> Job {
+pub(super) fn abandon(job: &Job, now: Timestamp) -> Job {
     let mut job = job.clone();
     if let Some(running) = job.attempts.last_mut().filter(|attempt| attempt.result.is_none()) {
         let took = now.since(running.at);

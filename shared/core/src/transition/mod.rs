@@ -1,4 +1,4 @@
-//! Every change of a job's state, one file a command. See `docs/` and the table test at the end for the whole machine.
+//! Every change of a job's state, one file a command. The table test beside this file shows the whole machine.
 //!
 //! A transition takes the job as it was read and gives the job as it is to be written, with the next version; it never
 //! writes. What it refuses it says why. The writer makes the change conditional on the version that was read, so that of

@@ -5,13 +5,16 @@ use crate::outcome::{Code, ErrorText};
 use crate::time::Timestamp;
 
 use super::Refused;
+use super::claim::abandon;
 
 /// Gives a job to a person that waits for an attempt or whose lease has expired.
 pub fn review(job: &Job, reason: ReviewReason, detail: &str, now: Timestamp) -> Result<Job, Refused> {
-    let reason = match job.state {
-        State::Pending | State::Retrying { .. } => reason,
+    let (job, reason) = match job.state {
+        State::Pending | State::Retrying { .. } => (job.clone(), reason),
         // Its running attempt may have had its effect, whatever else is wrong.
-        State::Processing { lease_expires_at } if lease_expires_at <= now => ReviewReason::Uncertain,
+        State::Processing { lease_expires_at } if lease_expires_at <= now => {
+            (abandon(job, now), ReviewReason::Uncertain)
+        }
         State::Processing { .. }
         | State::Held
         | State::Review { .. }
