@@ -66,18 +66,26 @@ impl Run<'_> {
             }
             return Ok(None);
         };
-        self.keep(&loaded, job, tally).await?;
+        self.keep(&loaded, job, tally).await;
         self.act(list, &loaded, job, tally).await
     }
 
-    /// A folder that has been open for so long must not lose its parts before its job has ended.
-    async fn keep(&self, loaded: &Loaded, job: &Job, tally: &mut Tally) -> Result<(), LedgerError> {
+    /// A folder that has been open for so long must not lose its parts before its job has ended. If that fails, the job
+    /// is looked after all the same.
+    async fn keep(&self, loaded: &Loaded, job: &Job, tally: &mut Tally) {
         let now = self.sweeper.clock.now();
-        if loaded.receipt.as_ref().is_some_and(|receipt| is_long_open(receipt, job, now)) {
-            self.ledger.keep(loaded).await?;
-            tally.kept += 1;
+        if !loaded.receipt.as_ref().is_some_and(|receipt| is_long_open(receipt, job, now)) {
+            return;
         }
-        Ok(())
+        match self.ledger.keep(loaded).await {
+            Ok(()) => tally.kept += 1,
+            // The next run finds it again.
+            Err(LedgerError::ConditionFailed { .. }) => tally.lost += 1,
+            Err(error) => {
+                self.complain(&job.key.to_string(), &error);
+                tally.errors += 1;
+            }
+        }
     }
 
     async fn act(

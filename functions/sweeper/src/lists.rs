@@ -68,7 +68,9 @@ pub(crate) async fn find(run: &Run<'_>) -> (Lists, Tally) {
     for (found, entry) in found.into_iter().zip(&directory) {
         match found {
             Ok(found) => {
-                found.into_iter().for_each(|list| if list.resumed { &mut resumed } else { &mut paused }.push(list))
+                let (open, closed): (Vec<_>, Vec<_>) = found.into_iter().partition(|list| list.resumed);
+                resumed.extend(open);
+                paused.extend(closed);
             }
             Err(error) => {
                 run.complain(&format!("integration {}/{}", entry.provider, entry.account), &error);
