@@ -1,1 +1,20 @@
-//! What every function needs from its surroundings: configuration, secrets, clock, telemetry.
+//! What every function needs from its surroundings: configuration, clock, randomness, AWS, secrets, telemetry.
+//!
+//! This is the only crate that reads the environment, the system's clock and its random numbers. Everything else takes
+//! them as parameters.
+
+pub mod aws;
+pub mod clock;
+mod environment;
+pub mod metrics;
+pub mod random;
+pub mod secrets;
+pub mod settings;
+pub mod telemetry;
+
+pub use aws::sdk_config;
+pub use clock::SystemClock;
+pub use metrics::{Dimension, Metric, Metrics};
+pub use random::SystemRandom;
+pub use secrets::{SecretError, SecretText, Secrets};
+pub use settings::{DispatcherSettings, IngestSettings, SettingsError, SweeperSettings, Variables, WorkerSettings};

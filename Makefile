@@ -1,0 +1,123 @@
+# What people type. `make` alone lists it.
+#
+# Everything runs from a fresh clone with Rust, Python 3.10 or newer and a C compiler: what else is needed comes from
+# PyPI into .venv.
+
+SHELL := bash
+# Recipes chain with && rather than rely on .SHELLFLAGS, which the make of macOS does not know.
+.DEFAULT_GOAL := help
+.SUFFIXES:
+# Recipes depend on each other's files in ways that make does not see; cargo brings its own parallelism.
+.NOTPARALLEL:
+
+FUNCTIONS := ingest dispatcher worker sweeper
+PACKAGES := $(foreach function,$(FUNCTIONS),-p hookbox-$(function))
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+LOCAL := $(PYTHON) infra/local/local.py
+# The demo has a local AWS of its own, beside the one of `make dev`.
+DEMO := --state .local/demo
+
+# What the release build and the deployment are for: arm64 or x86_64.
+ARCHITECTURE ?= arm64
+# Which events/<function>.<CASE>.json `make invoke-<function>` sends.
+CASE ?= example
+# What the test binaries in target/lambda are made from; `test` compiles everything at once instead.
+BUILT ?= --workspace --bins
+
+# sam and cfn-lint look at the region only to know which resource types exist there.
+LINT_ENV := AWS_DEFAULT_REGION=us-east-1 SAM_CLI_TELEMETRY=0
+
+# $(call timed,label,command): runs it, then says how long it took.
+define timed
+@printf '\n== %s\n' '$(1)'; began=$$SECONDS; code=0; { $(2); } || code=$$?; \
+printf '== %s: %s s%s\n' '$(1)' "$$((SECONDS - began))" "$$([ $$code = 0 ] || echo ', failed')"; exit $$code
+endef
+
+.PHONY: help
+help: ## List the targets
+	@printf 'make TARGET, where TARGET is one of\n\n'
+	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@printf '\nVariables: ARCHITECTURE=%s (build, deploy), CASE=%s (invoke)\n' '$(ARCHITECTURE)' '$(CASE)'
+
+# --------------------------------------------------------------------------------------------------- see it work
+
+.PHONY: demo
+demo: tools lambdas ## Play five cases on a local AWS with the real template and binaries
+	@trap '$(LOCAL) down $(DEMO)' EXIT; \
+	$(LOCAL) up --replace $(DEMO) && \
+	$(PYTHON) infra/local/demo.py --env .local/demo/env --hookbox '$(TARGET)/debug/hookbox'
+
+.PHONY: dev
+dev: tools lambdas ## Start a local AWS with everything deployed, and leave it running
+	@$(LOCAL) up --replace
+	@$(LOCAL) secrets hookbox.toml
+	@printf '%s\n' '' \
+	  'Next:' \
+	  '  set -a; . .local/env; set +a' \
+	  '  $(TARGET)/debug/hookbox sandbox --listen 127.0.0.1:9099 --secret ssm:/hookbox/demo/signing &' \
+	  '  $(TARGET)/debug/hookbox apply hookbox.toml' \
+	  '  $(TARGET)/debug/hookbox send stripe --account demo --times 3' \
+	  '  $(LOCAL) status; $(LOCAL) logs worker' \
+	  '  make invoke-sweeper' \
+	  '  make dev again after a change; make down at the end'
+
+.PHONY: down
+down: ## Stop what `make dev` started
+	@if [ -x $(PYTHON) ]; then $(LOCAL) down; $(LOCAL) down $(DEMO); else echo 'nothing was ever started'; fi
+
+.PHONY: invoke-%
+invoke-%: tools ## Run one function of `make dev` with events/<function>.<CASE>.json
+	@$(LOCAL) invoke $* events/$*.$(CASE).json
+
+# --------------------------------------------------------------------------------------------------------- check it
+
+.PHONY: check
+check: tools ## Format, clippy, template: changes nothing, needs no local AWS
+	$(call timed,cargo fmt --check,cargo fmt --all --check)
+	$(call timed,cfn-lint,$(VENV)/bin/cfn-lint template.yaml)
+	$(call timed,sam validate,$(LINT_ENV) $(VENV)/bin/sam validate --lint --template-file template.yaml)
+	$(call timed,cargo clippy,cargo clippy --workspace --all-targets --locked -- -D warnings)
+
+.PHONY: test
+test: tools ## All tests, the end-to-end ones on a local AWS that they start themselves
+	@# Tests and functions from one compilation: features are unified once, so nothing is compiled twice.
+	@$(MAKE) --no-print-directory lambdas BUILT='--workspace --all-targets'
+	$(call timed,cargo test,cargo test --workspace --locked)
+
+.PHONY: tools
+tools: $(VENV)/.complete ## Install what Rust does not bring into .venv (done by the others when needed)
+	@:
+
+# The stamp comes last, so that an interrupted installation is taken up again.
+$(VENV)/.complete: infra/local/requirements.txt
+	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo 'Could not set up .venv: python3 is older than 3.10'; exit 1; }
+	@python3 -m venv $(VENV) || { echo 'Could not set up .venv: on Debian and Ubuntu, install python3-venv'; exit 1; }
+	$(call timed,install the tools into $(VENV),$(VENV)/bin/pip install --quiet --disable-pip-version-check -r $<)
+	@touch $@
+
+.PHONY: lambdas
+lambdas: ## Build the functions for this machine, for the local AWS
+	$(call timed,cargo build,cargo build --locked $(BUILT))
+	@# Stripped, because the local AWS uploads and unpacks them: debug information is nine tenths of the bytes.
+	@for function in $(FUNCTIONS); do \
+	  mkdir -p target/lambda/$$function && \
+	  strip -o target/lambda/$$function/bootstrap '$(TARGET)/debug/'$$function || exit 1; \
+	done
+
+# -------------------------------------------------------------------------------------------------------- deploy it
+
+# By package: a bare `cargo lambda build` would pack the command-line tool too.
+.PHONY: build
+build: tools ## Build the functions for Lambda, optimised, for ARCHITECTURE
+	$(call timed,cargo lambda build,PATH="$$PWD/$(VENV)/bin:$$PATH" cargo-lambda lambda build --release --locked \
+	  --$(subst _,-,$(ARCHITECTURE)) --lambda-dir target/lambda $(PACKAGES))
+
+# Always after a build: `make demo` and `make test` leave unoptimised binaries for this machine in target/lambda.
+.PHONY: deploy
+deploy: build ## Deploy to your AWS account; asks for a stack name and a region the first time
+	@guided=--guided; \
+	if awk '/^\[/ { here = /^\[default\./ } here && /^stack_name/ { found = 1 } END { exit !found }' samconfig.toml; \
+	then guided=; fi; \
+	$(VENV)/bin/sam deploy $$guided --template-file template.yaml --parameter-overrides Architecture=$(ARCHITECTURE)

@@ -1,0 +1,89 @@
+"""The deployment in the local AWS: template.yaml by `sam deploy`, and what became of it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+
+from state import (
+    FUNCTIONS, REGION, ROOT, TOOLS, Failure, State, clean_environment, client_environment, shown, write_atomically,
+)
+
+STACK = "hookbox"  # as in samconfig.toml; each local AWS holds one stack, so the name need not vary
+DEPLOY_SECONDS = 300
+
+
+def check_prerequisites() -> None:
+    for tool in ("ministack", "sam"):
+        if not (TOOLS / tool).exists():
+            raise Failure("start the local AWS", f"{shown(TOOLS / tool)} is missing", "run `make tools`")
+    for function in FUNCTIONS:
+        bootstrap = ROOT / "target" / "lambda" / function / "bootstrap"
+        if not bootstrap.exists():
+            raise Failure("start the local AWS", f"{shown(bootstrap)} is missing", "run `make lambdas`")
+
+
+def deploy(state: State, endpoint: str) -> None:
+    """`sam deploy` of the real template with the binaries in target/lambda."""
+    # The functions run on this machine's processor. The template knows Amazon's names of it.
+    architecture = "arm64" if platform.machine() in ("arm64", "aarch64") else "x86_64"
+    command = [TOOLS / "sam", "deploy", "--config-env", "local", "--no-progressbar",
+               "--parameter-overrides", f"Architecture={architecture}"]
+    environment = clean_environment(endpoint) | {
+        "SAM_CLI_TELEMETRY": "0",
+        "SAM_CLI_POLL_DELAY": "0.5",  # it asks every five seconds otherwise
+        # A profile in the person's own AWS configuration must not decide anything here.
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+    }
+    with state.deploy_log.open("wb") as log:
+        try:
+            done = subprocess.run(command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=log,
+                                  stderr=subprocess.STDOUT, timeout=DEPLOY_SECONDS, check=False)
+        except subprocess.TimeoutExpired:
+            raise Failure("deploy template.yaml to the local AWS", f"sam took longer than {DEPLOY_SECONDS} s",
+                          f"read {shown(state.log)} and the log below", state.deploy_log) from None
+    if done.returncode != 0:
+        raise Failure("deploy template.yaml to the local AWS", f"sam ended with exit code {done.returncode}",
+                      f"read the log below, then {shown(state.log)}", state.deploy_log)
+
+
+def make_concurrency_a_number(endpoint: str) -> None:
+    """The local CloudFormation hands parameters on as text, and its queue poller then fails to compare with this one."""
+    mappings = client("lambda", endpoint)
+    for mapping in mappings.list_event_source_mappings()["EventSourceMappings"]:
+        if limit := mapping.get("ScalingConfig", {}).get("MaximumConcurrency"):
+            mappings.update_event_source_mapping(UUID=mapping["UUID"], ScalingConfig={"MaximumConcurrency": int(limit)})
+
+
+def stack_outputs(endpoint: str) -> dict[str, str]:
+    stack = client("cloudformation", endpoint).describe_stacks(StackName=STACK)["Stacks"][0]
+    return {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
+
+
+def write_env(state: State, record: dict, outputs: dict[str, str]) -> dict[str, str]:
+    endpoint = record["endpoint"]
+    values = client_environment(endpoint) | {
+        # ApiUrl of the stack is a name that only the real AWS answers to; here the API is reached by path.
+        "HOOKBOX_URL": f"{endpoint}/_aws/execute-api/{outputs['ApiId']}/%24default",
+        "HOOKBOX_TABLE": outputs["TableName"],
+        "HOOKBOX_WORK_QUEUE_URL": outputs["WorkQueueUrl"],
+        "HOOKBOX_DEAD_LETTER_QUEUE_URL": outputs["DeadLetterQueueUrl"],
+        "HOOKBOX_LOCAL_PID": str(record["pid"]),
+        "HOOKBOX_LOCAL_LOG": str(state.log),
+    }
+    values |= {f"HOOKBOX_{f.upper()}_FUNCTION": outputs[f"{f.capitalize()}FunctionName"] for f in FUNCTIONS}
+    write_atomically(state.env, "".join(f"{key}={value}\n" for key, value in values.items()))
+    return values
+
+
+def client(service: str, endpoint: str):
+    # Imported here, so that --help and the missing-tools message work without the virtual environment.
+    import botocore.session
+    from botocore.config import Config
+
+    return botocore.session.get_session().create_client(
+        service, endpoint_url=endpoint, region_name=REGION, aws_access_key_id="test", aws_secret_access_key="test",
+        config=Config(connect_timeout=5, read_timeout=20, retries={"max_attempts": 2}, proxies={}),
+    )

@@ -1,0 +1,55 @@
+//! The audit: who did what to a receipt or an integration, and why.
+
+use hookbox_core::key::ReceiptId;
+use hookbox_core::name::{Account, Provider};
+use hookbox_core::time::{EpochSeconds, Timestamp};
+
+use crate::{Ledger, LedgerError};
+
+/// One deed of a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Audit {
+    /// To what it was done.
+    pub subject: Subject,
+    /// When.
+    pub at: Timestamp,
+    /// Who did it.
+    pub who: String,
+    /// What was done, such as `replay`.
+    pub what: String,
+    /// The job's key, the operation or whatever else within the subject it was done to.
+    pub on: Option<String>,
+    /// Why, in the person's words.
+    pub why: Option<String>,
+    /// The bulk operation that it was a part of.
+    pub bulk: Option<String>,
+    /// What was there before.
+    pub before: Option<String>,
+    /// What was there afterwards.
+    pub after: Option<String>,
+    /// When the entry expires; `None` keeps it for good.
+    pub expires_at: Option<EpochSeconds>,
+}
+
+/// What a deed was done to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// A receipt or one of its jobs.
+    Receipt(ReceiptId),
+    /// The configuration of a connection, or one of its pauses.
+    Integration(Provider, Account),
+}
+
+impl Ledger {
+    /// Records a deed that has no write of its own to go with; see [`Ledger::write_job_audited`].
+    pub async fn put_audit(&self, audit: &Audit) -> Result<(), LedgerError> {
+        let _ = audit;
+        unimplemented!()
+    }
+
+    /// The deeds on an integration, oldest first. Those on a receipt come with [`Ledger::load`].
+    pub async fn integration_audit(&self, provider: &Provider, account: &Account) -> Result<Vec<Audit>, LedgerError> {
+        let _ = (provider, account);
+        unimplemented!()
+    }
+}

@@ -1,0 +1,104 @@
+//! What can go wrong with a queue.
+
+use std::error::Error;
+use std::sync::Arc;
+
+use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
+use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
+
+/// What went wrong with a queue. A message that could not be sent may have been sent all the same: sending it again is
+/// harmless.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum QueueError {
+    /// SQS asks us to slow down.
+    #[error("the queue is throttled")]
+    Throttled,
+    /// SQS did not answer, or with a fault of its own.
+    #[error("the queue cannot be reached")]
+    Unavailable {
+        /// What went wrong.
+        #[source]
+        source: Arc<dyn Error + Send + Sync>,
+    },
+    /// There is no such queue.
+    #[error("the queue does not exist")]
+    NotFound,
+    /// We may not use it.
+    #[error("the queue may not be used: {code}")]
+    Denied {
+        /// The code of SQS.
+        code: String,
+    },
+    /// SQS refuses the request: sending it again would not help.
+    #[error("the queue refuses the request: {code}")]
+    Refused {
+        /// The code of SQS.
+        code: String,
+    },
+    /// The answer does not say what became of the request.
+    #[error("the queue's answer makes no sense: {what}")]
+    Malformed {
+        /// What is wrong with it.
+        what: String,
+    },
+    /// Not tried: a call just before it failed as a whole.
+    #[error("not tried, because the call before it failed")]
+    NotTried,
+}
+
+impl QueueError {
+    /// Whether the same request may work a moment later.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Throttled | Self::Unavailable { .. } | Self::Malformed { .. })
+    }
+
+    pub(crate) fn of_call<E>(error: SdkError<E, HttpResponse>) -> Self
+    where
+        E: ProvideErrorMetadata + Error + Send + Sync + 'static,
+    {
+        let code = error.code().map(str::to_owned);
+        match (&error, code) {
+            (SdkError::ServiceError(answer), code) => {
+                let status = answer.raw().status().as_u16();
+                match Self::of_code(code.as_deref().unwrap_or("")) {
+                    Self::Refused { .. } if status == 429 || status == 503 => Self::Throttled,
+                    Self::Refused { .. } if status >= 500 => Self::Unavailable { source: Arc::new(error) },
+                    Self::Refused { .. } if status == 403 => Self::Denied { code: code.unwrap_or_default() },
+                    known => known,
+                }
+            }
+            (SdkError::ConstructionFailure(_), _) => Self::Refused { code: "not-a-request".to_owned() },
+            (SdkError::ResponseError(_), _) => Self::Malformed { what: "not understood".to_owned() },
+            _ => Self::Unavailable { source: Arc::new(error) },
+        }
+    }
+
+    /// The error of one entry of a batch.
+    pub(crate) fn of_entry(code: &str, sender_fault: bool) -> Self {
+        match Self::of_code(code) {
+            Self::Refused { code } if !sender_fault => Self::Unavailable { source: Arc::new(ServiceFault(code)) },
+            known => known,
+        }
+    }
+
+    fn of_code(code: &str) -> Self {
+        match code.trim_start_matches("AWS.SimpleQueueService.") {
+            "RequestThrottled"
+            | "ThrottlingException"
+            | "Throttling"
+            | "OverLimit"
+            | "KmsThrottled"
+            | "KMS.ThrottlingException" => Self::Throttled,
+            "QueueDoesNotExist" | "NonExistentQueue" => Self::NotFound,
+            "AccessDenied" | "AccessDeniedException" | "KmsAccessDenied" | "KMS.AccessDeniedException" => {
+                Self::Denied { code: code.to_owned() }
+            }
+            _ => Self::Refused { code: code.to_owned() },
+        }
+    }
+}
+
+/// A fault of SQS with one entry of a batch.
+#[derive(Debug, thiserror::Error)]
+#[error("fault of the service: {0}")]
+struct ServiceFault(String);
