@@ -1,0 +1,449 @@
+//! A JSON reader that knows where in the text every value stands.
+//!
+//! It is stricter than `serde_json`: a key that occurs twice is refused (the sender and we might not mean the same one),
+//! and so are depth and number of values beyond a limit.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use serde_json::{Map, Number, Value};
+
+use super::Fault;
+
+/// How deep arrays and objects may be nested.
+pub const MAX_JSON_DEPTH: usize = 64;
+/// How many values one document may hold.
+pub const MAX_JSON_VALUES: usize = 500_000;
+
+/// The number of a value within its document, in the order in which the values begin.
+pub(crate) type NodeId = u32;
+
+/// A document: its text, its value, and the place of every part of the value in the text.
+#[derive(Debug)]
+pub(crate) struct Json<'t> {
+    text: Cow<'t, str>,
+    root: Value,
+    nodes: Vec<Node>,
+}
+
+/// Where a value stands. Its parts follow it, so `size` numbers from it on belong to it.
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    start: u32,
+    end: u32,
+    size: u32,
+    /// Where its key begins, with the quote, if it is a member of an object.
+    key: u32,
+}
+
+const NO_KEY: u32 = u32::MAX;
+
+/// One step into a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Segment {
+    Name(String),
+    Index(usize),
+}
+
+impl<'t> Json<'t> {
+    pub(crate) fn parse(text: Cow<'t, str>) -> Result<Self, Fault> {
+        let mut reader = Reader {
+            text: &text,
+            at: 0,
+            nodes: Vec::new(),
+        };
+        reader.skip_blanks();
+        let root = reader.value(NO_KEY, 1)?;
+        reader.skip_blanks();
+        if reader.at < text.len() {
+            return Err(Fault::TrailingBytes { at: reader.at });
+        }
+        let nodes = reader.nodes;
+        Ok(Self { text, root, nodes })
+    }
+
+    pub(crate) fn root(&self) -> &Value {
+        &self.root
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    fn node(&self, id: NodeId) -> Option<&Node> {
+        self.nodes.get(id as usize)
+    }
+
+    /// The numbers of a value and everything in it.
+    pub(crate) fn family(&self, id: NodeId) -> Range<NodeId> {
+        id..id + self.node(id).map_or(1, |node| node.size)
+    }
+
+    /// Where a value stands in the text.
+    pub(crate) fn span(&self, id: NodeId) -> Range<usize> {
+        self.node(id)
+            .map_or(0..0, |node| node.start as usize..node.end as usize)
+    }
+
+    /// Where a value stands in the text, together with its key.
+    pub(crate) fn member_span(&self, id: NodeId) -> Range<usize> {
+        let span = self.span(id);
+        match self.node(id) {
+            Some(node) if node.key != NO_KEY => node.key as usize..span.end,
+            _ => span,
+        }
+    }
+
+    /// The source text of a value.
+    pub(crate) fn slice(&self, id: NodeId) -> &str {
+        self.text.get(self.span(id)).unwrap_or_default()
+    }
+
+    /// The direct parts of an array or object.
+    pub(crate) fn children(&self, id: NodeId) -> impl Iterator<Item = NodeId> {
+        let family = self.family(id);
+        let mut next = family.start + 1;
+        std::iter::from_fn(move || {
+            let child = (next < family.end).then_some(next)?;
+            next = self.family(child).end;
+            Some(child)
+        })
+    }
+
+    /// One step further, in the value and in the text at once.
+    pub(crate) fn step<'v>(&self, id: NodeId, value: &'v Value, segment: &Segment) -> Option<(NodeId, &'v Value)> {
+        match segment {
+            Segment::Index(index) => Some((self.children(id).nth(*index)?, value.as_array()?.get(*index)?)),
+            Segment::Name(name) => {
+                let inner = value.as_object()?.get(name)?;
+                Some((self.children(id).find(|child| self.has_key(*child, name))?, inner))
+            }
+        }
+    }
+
+    fn has_key(&self, id: NodeId, name: &str) -> bool {
+        let Some(node) = self.node(id) else { return false };
+        let rest = self
+            .text
+            .get(node.key as usize..node.start as usize)
+            .unwrap_or_default();
+        match rest.strip_prefix('"').and_then(|rest| rest.strip_prefix(name)) {
+            // The key as it is, unless it holds an escape that happens to look the same up to here.
+            Some(after) if after.starts_with('"') && !name.contains('\\') => true,
+            _ if rest.contains('\\') => {
+                let key = &rest[..rest.rfind('"').map_or(0, |quote| quote + 1)];
+                serde_json::from_str::<String>(key).is_ok_and(|key| key == name)
+            }
+            _ => false,
+        }
+    }
+}
+
+struct Reader<'t> {
+    text: &'t str,
+    at: usize,
+    nodes: Vec<Node>,
+}
+
+impl Reader<'_> {
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn skip_blanks(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+    }
+
+    fn wrong<T>(&self) -> Result<T, Fault> {
+        Err(Fault::Syntax { at: self.at })
+    }
+
+    fn offset(&self) -> Result<u32, Fault> {
+        u32::try_from(self.at).or_else(|_| self.wrong())
+    }
+
+    fn value(&mut self, key: u32, depth: usize) -> Result<Value, Fault> {
+        if self.nodes.len() == MAX_JSON_VALUES {
+            return Err(Fault::TooManyValues);
+        }
+        let id = self.nodes.len();
+        let start = self.offset()?;
+        self.nodes.push(Node {
+            start,
+            end: start,
+            size: 1,
+            key,
+        });
+        let value = match self.peek() {
+            Some(b'{') => self.object(depth)?,
+            Some(b'[') => self.array(depth)?,
+            Some(b'"') => Value::String(self.string()?),
+            Some(b't') => self.word("true", Value::Bool(true))?,
+            Some(b'f') => self.word("false", Value::Bool(false))?,
+            Some(b'n') => self.word("null", Value::Null)?,
+            Some(b'-' | b'0'..=b'9') => self.number()?,
+            _ => return self.wrong(),
+        };
+        let end = self.offset()?;
+        let size = u32::try_from(self.nodes.len() - id).unwrap_or(1);
+        if let Some(node) = self.nodes.get_mut(id) {
+            (node.end, node.size) = (end, size);
+        }
+        Ok(value)
+    }
+
+    fn object(&mut self, depth: usize) -> Result<Value, Fault> {
+        if depth > MAX_JSON_DEPTH {
+            return Err(Fault::TooDeep { at: self.at });
+        }
+        let mut map = Map::new();
+        self.at += 1;
+        self.skip_blanks();
+        if self.peek() == Some(b'}') {
+            self.at += 1;
+            return Ok(Value::Object(map));
+        }
+        loop {
+            let (key_at, key_start) = (self.at, self.offset()?);
+            if self.peek() != Some(b'"') {
+                return self.wrong();
+            }
+            let key = self.string()?;
+            self.skip_blanks();
+            if self.peek() != Some(b':') {
+                return self.wrong();
+            }
+            self.at += 1;
+            self.skip_blanks();
+            let value = self.value(key_start, depth + 1)?;
+            if map.insert(key, value).is_some() {
+                return Err(Fault::DuplicateKey { at: key_at });
+            }
+            if !self.more(b'}')? {
+                return Ok(Value::Object(map));
+            }
+        }
+    }
+
+    fn array(&mut self, depth: usize) -> Result<Value, Fault> {
+        if depth > MAX_JSON_DEPTH {
+            return Err(Fault::TooDeep { at: self.at });
+        }
+        let mut list = Vec::new();
+        self.at += 1;
+        self.skip_blanks();
+        if self.peek() == Some(b']') {
+            self.at += 1;
+            return Ok(Value::Array(list));
+        }
+        loop {
+            list.push(self.value(NO_KEY, depth + 1)?);
+            if !self.more(b']')? {
+                return Ok(Value::Array(list));
+            }
+        }
+    }
+
+    /// After an element: whether another one follows, or else the end.
+    fn more(&mut self, end: u8) -> Result<bool, Fault> {
+        self.skip_blanks();
+        match self.peek() {
+            Some(b',') => {
+                self.at += 1;
+                self.skip_blanks();
+                Ok(true)
+            }
+            Some(byte) if byte == end => {
+                self.at += 1;
+                Ok(false)
+            }
+            _ => self.wrong(),
+        }
+    }
+
+    fn word(&mut self, word: &str, value: Value) -> Result<Value, Fault> {
+        if !self.text[self.at..].starts_with(word) {
+            return self.wrong();
+        }
+        self.at += word.len();
+        Ok(value)
+    }
+
+    /// Stands on the opening quote; leaves behind the closing one.
+    fn string(&mut self) -> Result<String, Fault> {
+        let start = self.at;
+        let mut escaped = false;
+        self.at += 1;
+        loop {
+            match self.peek() {
+                Some(b'"') => break,
+                Some(b'\\') => {
+                    escaped = true;
+                    self.at += 2;
+                }
+                Some(0..=0x1f) | None => return self.wrong(),
+                Some(_) => self.at += 1,
+            }
+        }
+        self.at += 1;
+        let quoted = self.text.get(start..self.at).unwrap_or_default();
+        if escaped {
+            serde_json::from_str(quoted).map_err(|_| Fault::Syntax { at: start })
+        } else {
+            Ok(quoted[1..quoted.len() - 1].to_owned())
+        }
+    }
+
+    fn number(&mut self) -> Result<Value, Fault> {
+        let start = self.at;
+        while matches!(self.peek(), Some(b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E')) {
+            self.at += 1;
+        }
+        let text = &self.text[start..self.at];
+        match serde_json::from_str::<Number>(text) {
+            Ok(number) => Ok(Value::Number(number)),
+            Err(_) => Err(Fault::Syntax { at: start }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn parse(text: &str) -> Result<Json<'_>, Fault> {
+        Json::parse(Cow::Borrowed(text))
+    }
+
+    #[test]
+    fn values_and_their_places_agree_with_serde_json() {
+        let text =
+            " {\"a\" : [1, -2.50e1, \"x\\u00e9\\n\", {\"b\\u0022\":null}], \"ä\": {}, \"t\": [true,false, [] ] } ";
+        let json = parse(text).unwrap();
+        assert_eq!(json.root(), &serde_json::from_str::<Value>(text).unwrap());
+        let path = |segments: &[Segment]| {
+            segments
+                .iter()
+                .try_fold((0, json.root()), |(id, value), segment| json.step(id, value, segment))
+        };
+        let name = |name: &str| Segment::Name(name.to_owned());
+        let (id, _) = path(&[name("a"), Segment::Index(1)]).unwrap();
+        assert_eq!(json.slice(id), "-2.50e1", "a number keeps its source text");
+        let (id, value) = path(&[name("a"), Segment::Index(3), name("b\"")]).unwrap();
+        assert_eq!(
+            (json.slice(id), value),
+            ("null", &Value::Null),
+            "an escaped key is found"
+        );
+        let (id, _) = path(&[name("ä")]).unwrap();
+        assert_eq!(&text[json.member_span(id)], "\"ä\": {}");
+        assert!(path(&[name("a"), Segment::Index(4)]).is_none());
+        assert_eq!(json.children(0).count(), 3);
+    }
+
+    #[test]
+    fn what_json_does_not_allow_is_refused() {
+        let bad = [
+            "",
+            " ",
+            "{",
+            "[",
+            "[1,]",
+            "{\"a\":1,}",
+            "{\"a\"}",
+            "{a:1}",
+            "[1 2]",
+            "nul",
+            "tru",
+            "01",
+            "1.",
+            "-",
+            "+1",
+            ".5",
+            "1e",
+            "1e999",
+            "\"",
+            "\"\\x\"",
+            "\"\\",
+            "\"a\nb\"",
+            "\"\\ud800\"",
+            "'a'",
+            "NaN",
+            "{\"a\":1]",
+            "[1}",
+        ];
+        for text in bad {
+            assert!(matches!(parse(text), Err(Fault::Syntax { .. })), "{text}");
+            assert!(serde_json::from_str::<Value>(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn trailing_bytes_are_refused() {
+        assert_eq!(parse("{} x").unwrap_err(), Fault::TrailingBytes { at: 3 });
+        assert_eq!(parse("{}{}").unwrap_err(), Fault::TrailingBytes { at: 2 });
+    }
+
+    #[test]
+    fn a_key_that_occurs_twice_is_refused_even_when_spelled_otherwise() {
+        assert_eq!(parse(r#"{"a":1,"a":1}"#).unwrap_err(), Fault::DuplicateKey { at: 7 });
+        assert_eq!(
+            parse(r#"{"a":1,"\u0061":2}"#).unwrap_err(),
+            Fault::DuplicateKey { at: 7 }
+        );
+        assert!(
+            parse(r#"{"a":{"a":1},"b":[{"a":1},{"a":1}]}"#).is_ok(),
+            "in another object it is another key"
+        );
+    }
+
+    #[test]
+    fn the_depth_is_limited() {
+        let nested = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
+        assert!(parse(&nested(MAX_JSON_DEPTH)).is_ok());
+        assert_eq!(
+            parse(&nested(MAX_JSON_DEPTH + 1)).unwrap_err(),
+            Fault::TooDeep { at: MAX_JSON_DEPTH }
+        );
+        assert!(matches!(parse(&"[".repeat(4_000_000)), Err(Fault::TooDeep { .. })));
+        assert!(matches!(parse(&"{\"a\":".repeat(100)), Err(Fault::TooDeep { .. })));
+    }
+
+    #[test]
+    fn the_number_of_values_is_limited() {
+        let list = |count: usize| format!("[{}0]", "0,".repeat(count - 1));
+        assert!(parse(&list(MAX_JSON_VALUES - 1)).is_ok());
+        assert_eq!(parse(&list(MAX_JSON_VALUES)).unwrap_err(), Fault::TooManyValues);
+    }
+
+    #[test]
+    fn numbers_beyond_two_to_the_53_keep_their_text() {
+        let json = parse("[9007199254740993, 820982911946154508, 123456789012345678901234567890, 1.10]").unwrap();
+        let texts: Vec<_> = json.children(0).map(|id| json.slice(id)).collect();
+        assert_eq!(
+            texts,
+            [
+                "9007199254740993",
+                "820982911946154508",
+                "123456789012345678901234567890",
+                "1.10"
+            ]
+        );
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_read_as_serde_json_reads_it(text in r#"[\[\]{},:"a\\0-9.eE+\-tn ]{0,40}"#) {
+            let ours = parse(&text);
+            let theirs = serde_json::from_str::<Value>(&text);
+            match ours {
+                Ok(json) => assert_eq!(json.root(), &theirs.unwrap()),
+                Err(Fault::DuplicateKey { .. }) => {}
+                Err(_) => assert!(theirs.is_err(), "{text}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! From a verified delivery to its events.
+//!
+//! The body is read strictly, a profile's rules choose the elements that are events, and each becomes an event with its
+//! own identity and its own bytes. A bad element of a batch becomes evidence without work and never fails the others.
+
+mod canonical;
+mod envelope;
+mod event;
+mod fault;
+mod form;
+pub(crate) mod json;
+mod path;
+mod rule;
+mod select;
+pub(crate) mod source;
+mod time;
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_PAD_INDIFFERENT;
+use hookbox_core::digest::Digest;
+use hookbox_core::event::{Event, IdentityWindow};
+
+use crate::profile::error::{Flaw, Placed};
+use crate::profile::file::{DocumentFile, ProfileFile};
+use crate::request::Request;
+
+pub use fault::{DecodeError, Fault};
+pub use json::{MAX_JSON_DEPTH, MAX_JSON_VALUES};
+
+use form::Form;
+use json::Json;
+use rule::Rule;
+use source::{Bound, Source, Sources, View};
+
+/// How many bytes the payloads of one delivery may take together: each element of a batch carries the envelope again.
+pub const MAX_DELIVERY_PAYLOAD_BYTES: usize = 64 * 1024 * 1024;
+
+/// A verified delivery with its events.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// Digest of the body's bytes.
+    pub digest: Digest,
+    /// In the order of the document; never empty.
+    pub events: Vec<Event>,
+    /// Whether there are several: then a bad one is kept as evidence instead of failing the delivery.
+    pub batch: bool,
+}
+
+/// How a body is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Json,
+    Form,
+    /// By the content type, or by the first byte where there is none.
+    Either,
+}
+
+/// A document inside the body.
+#[derive(Clone, Debug)]
+struct Document {
+    from: Source,
+    parse: Parse,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Parse {
+    Json,
+    Base64Json,
+}
+
+/// What a profile says about its deliveries, ready to use.
+#[derive(Clone, Debug)]
+pub(crate) struct Decoder {
+    format: Format,
+    form_json: Option<String>,
+    documents: Vec<Document>,
+    rules: Vec<Rule>,
+    unsupported: Unsupported,
+    keep_headers: Vec<String>,
+    keep_query: bool,
+    /// How long the identity of an element without a key is believed: as long as the provider may send it again.
+    evidence_window: IdentityWindow,
+}
+
+#[derive(Clone, Debug)]
+struct Unsupported {
+    reject: bool,
+    kind: Sources,
+}
+
+/// A delivery while it is being read.
+struct Reading<'a> {
+    decoder: &'a Decoder,
+    request: &'a Request<'a>,
+    text: &'a str,
+    form: Option<&'a Form>,
+    json: &'a Json<'a>,
+    /// What `body` and the documents inside it stand for.
+    bound: &'a [Option<Bound<'a>>],
+}
+
+impl Decoder {
+    pub(crate) fn compile(file: &ProfileFile, secret_headers: &[String]) -> Result<Self, Flaw> {
+        let format = match file.body.format.as_str() {
+            "json" => Format::Json,
+            "form" => Format::Form,
+            "json-or-form" => Format::Either,
+            other => {
+                let flaw = Flaw::new(format!("`{other}` is no format; there are json, form and json-or-form"));
+                return Err(flaw).under("format").under("body");
+            }
+        };
+        if file.body.form_json.is_some() && format == Format::Json {
+            return Err(Flaw::new("a JSON body has no fields"))
+                .under("form_json")
+                .under("body");
+        }
+        let mut names = vec!["body".to_owned()];
+        let mut documents = Vec::new();
+        for (index, document) in file.document.iter().enumerate() {
+            documents.push(Document::compile(document, &names).at(index).under("document")?);
+            names.push(document.name.clone());
+        }
+        if file.event.is_empty() {
+            return Err(Flaw::new("no rule says what an event is")).under("event");
+        }
+        let rules = file.event.iter().enumerate();
+        let mut element_names: Vec<&str> = names.iter().map(String::as_str).collect();
+        element_names.push("element");
+        let retry_horizon = match &file.delivery.retry_horizon {
+            Some(text) => crate::profile::duration::parse(text)
+                .under("retry_horizon")
+                .under("delivery")?,
+            None => Duration::ZERO,
+        };
+        Ok(Self {
+            format,
+            form_json: file.body.form_json.clone(),
+            documents,
+            rules: rules
+                .map(|(index, rule)| Rule::compile(rule, &names).at(index).under("event"))
+                .collect::<Result<_, _>>()?,
+            unsupported: Unsupported {
+                reject: match file.unsupported.answer.as_deref() {
+                    None | Some("ignore") => false,
+                    Some("reject") => true,
+                    Some(other) => {
+                        let flaw = Flaw::new(format!("`{other}` is not `ignore` or `reject`"));
+                        return Err(flaw).under("answer").under("unsupported");
+                    }
+                },
+                kind: Sources::compile(file.unsupported.kind.as_slice(), &element_names, false)
+                    .under("kind")
+                    .under("unsupported")?,
+            },
+            keep_headers: keep_headers(&file.keep.headers, secret_headers)
+                .under("headers")
+                .under("keep")?,
+            keep_query: file.keep.query,
+            evidence_window: IdentityWindow(retry_horizon.max(Duration::from_secs(86_400))),
+        })
+    }
+
+    /// The events of a delivery.
+    pub(crate) fn decode(&self, request: &Request<'_>) -> Result<Delivery, DecodeError> {
+        let digest = Digest::of(request.body);
+        let text = text(request.body).map_err(DecodeError::body)?;
+        let form = match self.format {
+            Format::Form => true,
+            Format::Json => false,
+            Format::Either => looks_like_a_form(request, text),
+        };
+        let form = form.then(|| Form::parse(text)).transpose().map_err(DecodeError::body)?;
+        let json = self.primary(text, form.as_ref())?;
+
+        let mut inner: Vec<Option<Json<'_>>> = Vec::new();
+        for document in &self.documents {
+            let mut bound = vec![Some(whole(&json))];
+            bound.extend(inner.iter().map(|json| json.as_ref().map(whole)));
+            let view = View {
+                request,
+                form: form.as_ref(),
+                bound: &bound,
+                volatile: &[],
+            };
+            let parsed = document.read(&view);
+            inner.push(parsed);
+        }
+        let mut bound = vec![Some(whole(&json))];
+        bound.extend(inner.iter().map(|json| json.as_ref().map(whole)));
+
+        let reading = Reading {
+            decoder: self,
+            request,
+            text,
+            form: form.as_ref(),
+            json: &json,
+            bound: &bound,
+        };
+        let view = View {
+            request,
+            form: form.as_ref(),
+            bound: &bound,
+            volatile: &[],
+        };
+        let found = select::select(&self.rules, &json, &view)?;
+        let batch = found.len() > 1;
+        Ok(Delivery {
+            digest,
+            events: reading.events(&found)?,
+            batch,
+        })
+    }
+
+    /// The document that rules look at: the JSON body, the JSON in a field of the form, or the form's fields.
+    fn primary<'t>(&self, text: &'t str, form: Option<&'t Form>) -> Result<Json<'t>, DecodeError> {
+        let Some(form) = form else {
+            return Json::parse(Cow::Borrowed(text)).map_err(DecodeError::body);
+        };
+        let Some(name) = &self.form_json else {
+            return Json::parse(Cow::Owned(form.to_json().to_string())).map_err(DecodeError::body);
+        };
+        let fault = |fault| DecodeError::Shape {
+            path: format!("form:{name}"),
+            fault,
+        };
+        match form.get(name) {
+            Ok(Some(text)) => Json::parse(Cow::Borrowed(text)).map_err(fault),
+            Ok(None) => Err(fault(Fault::Missing)),
+            Err(_) => Err(fault(Fault::Duplicate)),
+        }
+    }
+}
+
+impl Document {
+    fn compile(file: &DocumentFile, names: &[String]) -> Result<Self, Flaw> {
+        let reserved = ["header", "query", "form", "const", "digest", "element"];
+        if names.contains(&file.name) || reserved.contains(&file.name.as_str()) {
+            return Err(Flaw::new(format!("`{}` already means something", file.name))).under("name");
+        }
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let parse = match file.parse.as_str() {
+            "json" => Parse::Json,
+            "base64-json" => Parse::Base64Json,
+            other => {
+                let flaw = Flaw::new(format!("`{other}` cannot be parsed; there are json and base64-json"));
+                return Err(flaw).under("parse");
+            }
+        };
+        Ok(Self {
+            from: Source::compile(&file.from, &names).under("from")?,
+            parse,
+        })
+    }
+
+    /// The document, or nothing: then what is looked for in it is missing.
+    fn read<'t>(&self, view: &View<'_>) -> Option<Json<'t>> {
+        let text = self.from.text(view).ok()??;
+        let text = match self.parse {
+            Parse::Json => text,
+            Parse::Base64Json => String::from_utf8(STANDARD_PAD_INDIFFERENT.decode(text).ok()?).ok()?,
+        };
+        Json::parse(Cow::Owned(text)).ok()
+    }
+}
+
+fn whole<'a>(json: &'a Json<'a>) -> Bound<'a> {
+    Bound {
+        json,
+        place: (0, json.root()),
+    }
+}
+
+/// The body as text. A byte order mark is refused and not passed over: JSON must not begin with one, and what reads the
+/// payload later would stumble over it.
+fn text(body: &[u8]) -> Result<&str, Fault> {
+    if body.is_empty() {
+        return Err(Fault::Empty);
+    }
+    if body.starts_with(b"\xef\xbb\xbf") {
+        return Err(Fault::ByteOrderMark);
+    }
+    std::str::from_utf8(body).map_err(|_| Fault::InvalidUtf8)
+}
+
+fn looks_like_a_form(request: &Request<'_>, text: &str) -> bool {
+    match request
+        .content_type()
+        .map(|value| value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
+    {
+        Some(media_type) => media_type == "application/x-www-form-urlencoded",
+        None => !text.trim_start().starts_with(['{', '[']),
+    }
+}
+
+/// The names in lower case. What vouches for a request is for us alone: whoever has it could send such requests.
+fn keep_headers(names: &[String], secret_headers: &[String]) -> Result<Vec<String>, Flaw> {
+    let words = ["signature", "authorization", "cookie", "token", "secret", "password"];
+    let mut kept = Vec::new();
+    for (index, name) in names.iter().enumerate() {
+        let name = name.to_ascii_lowercase();
+        if secret_headers.contains(&name) || words.iter().any(|word| name.contains(word)) {
+            return Err(Flaw::new(format!("`{name}` is a credential and is not kept"))).at(index);
+        }
+        kept.push(name);
+    }
+    Ok(kept)
+}

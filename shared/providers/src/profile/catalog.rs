@@ -1,0 +1,88 @@
+//! The profiles that are compiled in, and those that a user adds.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use hookbox_core::name::Provider;
+
+use super::{Profile, ProfileError};
+
+/// Name and text of every built-in profile.
+const BUILT_IN: &[(&str, &str)] = &[
+    ("generic", include_str!("../../profiles/generic.toml")),
+    ("github", include_str!("../../profiles/github.toml")),
+    (
+        "standard-webhooks",
+        include_str!("../../profiles/standard-webhooks.toml"),
+    ),
+    ("stripe", include_str!("../../profiles/stripe.toml")),
+    ("thumbtack", include_str!("../../profiles/thumbtack.toml")),
+    ("yelp", include_str!("../../profiles/yelp.toml")),
+];
+
+/// All profiles by name. A built-in one is parsed when it is first asked for: a cold start pays for one, not for all.
+#[derive(Debug)]
+pub struct Profiles {
+    built_in: BTreeMap<&'static str, Lazy>,
+    added: BTreeMap<String, Profile>,
+}
+
+#[derive(Debug)]
+struct Lazy {
+    text: &'static str,
+    parsed: OnceLock<Result<Profile, ProfileError>>,
+}
+
+impl Profiles {
+    /// Every profile that Hookbox brings along.
+    pub fn built_in() -> Self {
+        let lazy = |text| Lazy {
+            text,
+            parsed: OnceLock::new(),
+        };
+        Self {
+            built_in: BUILT_IN.iter().map(|(name, text)| (*name, lazy(*text))).collect(),
+            added: BTreeMap::new(),
+        }
+    }
+
+    /// Adds a user's own profile, in the place of a built-in one of the same name.
+    pub fn add(&mut self, text: &str) -> Result<&Profile, ProfileError> {
+        let profile = Profile::parse(text)?;
+        let name = profile.name().as_str().to_owned();
+        Ok(self.added.entry(name).insert_entry(profile).into_mut())
+    }
+
+    /// The profile of a provider, or `None` if there is none. A test holds that no built-in profile is in error.
+    pub fn get(&self, provider: &Provider) -> Result<Option<&Profile>, ProfileError> {
+        let name = provider.as_str();
+        if let Some(profile) = self.added.get(name) {
+            return Ok(Some(profile));
+        }
+        match self.built_in.get(name) {
+            None => Ok(None),
+            Some(lazy) => match lazy.parsed.get_or_init(|| Profile::parse(lazy.text)) {
+                Ok(profile) => Ok(Some(profile)),
+                Err(error) => Err(error.clone()),
+            },
+        }
+    }
+
+    /// The names of all profiles, in alphabetical order.
+    pub fn names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self
+            .built_in
+            .keys()
+            .copied()
+            .chain(self.added.keys().map(String::as_str))
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// The text of a built-in profile, to start one's own from.
+    pub fn text(&self, name: &str) -> Option<&'static str> {
+        self.built_in.get(name).map(|lazy| lazy.text)
+    }
+}

@@ -1,0 +1,262 @@
+//! Profiles: everything that is particular about a provider, as data.
+
+mod catalog;
+pub(crate) mod duration;
+pub(crate) mod error;
+pub(crate) mod file;
+mod overrides;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hookbox_core::name::Provider;
+use hookbox_core::time::Timestamp;
+
+use crate::decode::{DecodeError, Decoder, Delivery};
+use crate::handshake::{self, Answer, Handshake};
+use crate::request::Request;
+use crate::sample::{Sample, SampleValues};
+use crate::scheme::{Scheme, SignError, Signed};
+use crate::secret::Secret;
+use crate::verdict::{Fetched, Verdict};
+
+pub use catalog::Profiles;
+pub use error::ProfileError;
+use error::{Flaw, Placed};
+use file::{ProfileFile, SchemeFile};
+
+/// One provider's profile, parsed and checked.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    file: Arc<ProfileFile>,
+    name: Provider,
+    response_budget: Option<Duration>,
+    retry_horizon: Option<Duration>,
+    /// The profile as it is without anything of an integration.
+    default: Configured,
+}
+
+/// A profile with an integration's own settings: what verifies and decodes its deliveries. Cheap to clone and keep.
+#[derive(Clone, Debug)]
+pub struct Configured(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    file: Arc<ProfileFile>,
+    scheme: Scheme,
+    handshakes: Vec<handshake::Rule>,
+    decoder: Decoder,
+    acknowledgement: Option<Answer>,
+}
+
+impl Profile {
+    /// Reads a profile and everything in it; an error names the line.
+    pub fn parse(text: &str) -> Result<Self, ProfileError> {
+        let file: ProfileFile = toml::from_str(text).map_err(|error| error::from_toml(None, text, &error))?;
+        let name = file.name.clone();
+        Self::check(file).map_err(|flaw| flaw.locate(Some(&name), Some(text)))
+    }
+
+    fn check(file: ProfileFile) -> Result<Self, Flaw> {
+        let name = file
+            .name
+            .parse()
+            .map_err(|error| Flaw::new(format!("{error}")))
+            .under("name")?;
+        let delivery = &file.delivery;
+        let duration = |text: &Option<String>| text.as_deref().map(duration::parse).transpose();
+        let response_budget = duration(&delivery.response_budget)
+            .under("response_budget")
+            .under("delivery")?;
+        let retry_horizon = duration(&delivery.retry_horizon)
+            .under("retry_horizon")
+            .under("delivery")?;
+        overrides::check(&file.overridable)?;
+        let file = Arc::new(file);
+        for (index, scheme) in file.verify.iter().enumerate() {
+            let earlier = &file.verify[..index];
+            if file.verify.len() > 1 && scheme.variant.is_none() {
+                return Err(Flaw::new("one of several variants needs a name"))
+                    .under("variant")
+                    .at(index)
+                    .under("verify");
+            }
+            if earlier.iter().any(|other| other.variant == scheme.variant) {
+                return Err(Flaw::new("there already is such a variant"))
+                    .under("variant")
+                    .at(index)
+                    .under("verify");
+            }
+            // Every variant is tried, so that a mistake shows when the profile is read and not when it is used.
+            Configured::compile(&file, index, scheme)?;
+        }
+        let scheme = file
+            .verify
+            .first()
+            .ok_or_else(|| Flaw::new("nothing verifies a delivery"))
+            .under("verify")?;
+        let default = Configured::compile(&file, 0, scheme)?;
+        let profile = Self {
+            name,
+            response_budget,
+            retry_horizon,
+            default,
+            file,
+        };
+        profile
+            .default
+            .sample(&SampleValues::default())
+            .map_err(Flaw::new)
+            .under("sample")?;
+        Ok(profile)
+    }
+
+    /// The profile as an integration uses it.
+    ///
+    /// `variant` chooses among the profile's ways to verify; without one it is the first. `overrides` is the
+    /// integration's `verify` table: parameters of the scheme and, for a profile that allows it, everything else.
+    pub fn configure(
+        &self,
+        variant: Option<&str>,
+        overrides: Option<&serde_json::Value>,
+    ) -> Result<Configured, ProfileError> {
+        let located = |flaw: Flaw| flaw.locate(Some(self.name.as_str()), None);
+        if variant.is_none() && overrides.is_none() {
+            return Ok(self.default.clone());
+        }
+        let index = match variant {
+            None => 0,
+            Some(name) => self.variant(name).map_err(located)?,
+        };
+        let Some(scheme) = self.file.verify.get(index) else {
+            return Ok(self.default.clone());
+        };
+        let (file, scheme) = match overrides {
+            None => (Arc::clone(&self.file), scheme.clone()),
+            Some(overrides) => overrides::apply(&self.file, scheme, overrides)
+                .map(|(file, scheme)| (Arc::new(file), scheme))
+                .map_err(located)?,
+        };
+        Configured::compile(&file, index, &scheme).map_err(located)
+    }
+
+    fn variant(&self, name: &str) -> Result<usize, Flaw> {
+        let mut variants = self.file.verify.iter();
+        variants
+            .position(|scheme| scheme.variant.as_deref() == Some(name))
+            .ok_or_else(|| {
+                let known: Vec<&str> = self.variants().collect();
+                Flaw::new(format!("there is no variant `{name}`; there are: {}", known.join(", "))).under("variant")
+            })
+    }
+
+    /// The provider's name, as in a path and in `hookbox.toml`.
+    pub fn name(&self) -> &Provider {
+        &self.name
+    }
+
+    /// The provider's name for people.
+    pub fn title(&self) -> &str {
+        &self.file.title
+    }
+
+    /// Pages of the provider's documentation.
+    pub fn documentation(&self) -> &[String] {
+        &self.file.documentation
+    }
+
+    /// The names of the ways to verify, the default first. A profile with only one need not name it.
+    pub fn variants(&self) -> impl Iterator<Item = &str> {
+        self.file.verify.iter().filter_map(|scheme| scheme.variant.as_deref())
+    }
+
+    /// How long the provider waits for an answer.
+    pub fn response_budget(&self) -> Option<Duration> {
+        self.response_budget
+    }
+
+    /// How long after the event the provider may still deliver it: receipts are kept at least as long.
+    pub fn retry_horizon(&self) -> Option<Duration> {
+        self.retry_horizon
+    }
+
+    /// What is known about the provider's retries, in a sentence.
+    pub fn retries(&self) -> &str {
+        &self.file.delivery.retries
+    }
+}
+
+impl Configured {
+    fn compile(file: &Arc<ProfileFile>, variant: usize, scheme: &SchemeFile) -> Result<Self, Flaw> {
+        let scheme = Scheme::compile(scheme).at(variant).under("verify")?;
+        let handshakes = file.handshake.iter().enumerate();
+        Ok(Self(Arc::new(Inner {
+            handshakes: handshakes
+                .map(|(index, file)| handshake::Rule::compile(file).at(index).under("handshake"))
+                .collect::<Result<_, _>>()?,
+            decoder: Decoder::compile(file, &scheme.secret_headers())?,
+            acknowledgement: file
+                .acknowledgement
+                .as_ref()
+                .map(|answer| Answer::compile(answer).under("acknowledgement"))
+                .transpose()?,
+            scheme,
+            file: Arc::clone(file),
+        })))
+    }
+
+    /// Whether the request comes from somebody who knows one of the secrets. `now` is when it arrived at the edge.
+    pub fn verify(&self, request: &Request<'_>, secrets: &[Secret], fetched: &Fetched, now: Timestamp) -> Verdict {
+        self.0.scheme.verify(request, secrets, fetched, now).into()
+    }
+
+    /// The answer to a request that is a handshake; `None` for everything else. It includes the verification.
+    pub fn handshake(
+        &self,
+        request: &Request<'_>,
+        secrets: &[Secret],
+        fetched: &Fetched,
+        now: Timestamp,
+    ) -> Option<Handshake> {
+        handshake::answer(&self.0.handshakes, request, || {
+            self.verify(request, secrets, fetched, now)
+        })
+    }
+
+    /// The events of a delivery that has been verified.
+    pub fn decode(&self, request: &Request<'_>) -> Result<Delivery, DecodeError> {
+        self.0.decoder.decode(request)
+    }
+
+    /// The answer that this provider wants after everything is committed; `None` for Hookbox's own.
+    pub fn acknowledgement(&self) -> Option<&Answer> {
+        self.0.acknowledgement.as_ref()
+    }
+
+    /// The name of the scheme that verifies.
+    pub fn scheme(&self) -> &'static str {
+        self.0.scheme.name()
+    }
+
+    /// Whether the credential is the last segment of the path, which no log may hold.
+    pub fn has_secret_path(&self) -> bool {
+        self.scheme() == "path-token"
+    }
+
+    /// An example of a delivery, not signed yet.
+    pub fn sample(&self, values: &SampleValues<'_>) -> Result<Sample, String> {
+        Sample::build(&self.0.file.sample, values)
+    }
+
+    /// The headers, and for a secret path the token, that make a request valid. `event_id` is the id that the signature
+    /// covers, where it covers one.
+    pub fn sign(
+        &self,
+        request: &Request<'_>,
+        event_id: Option<&str>,
+        secret: &Secret,
+        now: Timestamp,
+    ) -> Result<Signed, SignError> {
+        self.0.scheme.sign(request, event_id, secret, now)
+    }
+}

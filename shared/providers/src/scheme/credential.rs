@@ -1,0 +1,113 @@
+//! Requests that are not signed but carry something that only the provider knows.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::compare::{Search, same_text};
+use super::{Signed, header_name};
+use crate::profile::error::{Flaw, Placed};
+use crate::profile::file::SchemeFile;
+use crate::request::Request;
+use crate::secret::Secret;
+use crate::verdict::{Match, Reason, Refusal};
+
+/// A credential and where it stands.
+#[derive(Clone, Debug)]
+pub(crate) enum Credential {
+    /// `Authorization: Basic`, the secret being `user:password`.
+    Basic,
+    /// `Authorization: Bearer`.
+    Bearer,
+    /// A header of its own whose whole value is the secret.
+    Token {
+        /// The header's name.
+        header: String,
+    },
+    /// The last segment of the path.
+    PathToken,
+}
+
+impl Credential {
+    pub(super) fn token(file: &mut SchemeFile) -> Result<Self, Flaw> {
+        let header = file
+            .header
+            .take()
+            .ok_or_else(|| Flaw::new("the header of the token is not named"))?;
+        Ok(Self::Token {
+            header: header_name(&header).under("header")?,
+        })
+    }
+
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Basic => "basic",
+            Self::Bearer => "bearer",
+            Self::Token { .. } => "token",
+            Self::PathToken => "path-token",
+        }
+    }
+
+    pub(super) fn secret_headers(&self) -> Vec<String> {
+        match self {
+            Self::Basic | Self::Bearer => vec!["authorization".to_owned()],
+            Self::Token { header } => vec![header.to_ascii_lowercase()],
+            Self::PathToken => Vec::new(),
+        }
+    }
+
+    pub(super) fn verify(&self, request: &Request<'_>, secrets: &[Secret]) -> Result<Match, Refusal> {
+        let given: Vec<u8> = match self {
+            Self::Basic => STANDARD
+                .decode(authorization(request, "basic")?)
+                .map_err(|_| Reason::MalformedCredential)?,
+            Self::Bearer => authorization(request, "bearer")?.into(),
+            Self::Token { header } => sole(request, header)?.into(),
+            Self::PathToken => request.path_token.unwrap_or_default().into(),
+        };
+        if given.is_empty() {
+            return Err(Reason::MissingCredential.into());
+        }
+        let mut search = Search::new();
+        for (index, secret) in secrets.iter().enumerate() {
+            search.note(index, same_text(&given, secret.text().as_bytes()));
+        }
+        let secret_index = search.result().ok_or(Reason::CredentialMismatch)?;
+        Ok(Match {
+            secret_index,
+            signed_at: None,
+        })
+    }
+
+    pub(super) fn sign(&self, secret: &Secret) -> Signed {
+        let header = |name: &str, value: String| Signed {
+            headers: vec![(name.to_owned(), value)],
+            path_token: None,
+        };
+        match self {
+            Self::Basic => header("Authorization", format!("Basic {}", STANDARD.encode(secret.text()))),
+            Self::Bearer => header("Authorization", format!("Bearer {}", secret.text())),
+            Self::Token { header: name } => header(name, secret.text().to_owned()),
+            Self::PathToken => Signed {
+                headers: Vec::new(),
+                path_token: Some(secret.text().to_owned()),
+            },
+        }
+    }
+}
+
+fn sole<'a>(request: &Request<'a>, header: &str) -> Result<&'a str, Reason> {
+    match request.header(header) {
+        Ok(Some(value)) if !value.is_empty() => Ok(value),
+        Ok(_) => Err(Reason::MissingCredential),
+        Err(_) => Err(Reason::DuplicateHeader),
+    }
+}
+
+/// What follows the scheme's name in `Authorization`; the name is in any case (RFC 9110).
+fn authorization<'a>(request: &Request<'a>, scheme: &str) -> Result<&'a str, Reason> {
+    let value = sole(request, "authorization")?;
+    match value.split_once(' ') {
+        Some((name, credential)) if name.eq_ignore_ascii_case(scheme) => Ok(credential.trim_start_matches(' ')),
+        _ => Err(Reason::MalformedCredential),
+    }
+}

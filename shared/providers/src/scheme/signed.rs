@@ -1,0 +1,167 @@
+//! What is signed, when it was signed, and how long ago that may be.
+
+use std::time::Duration;
+
+use hookbox_core::time::Timestamp;
+
+use crate::profile::duration;
+use crate::profile::error::{Flaw, Placed};
+use crate::profile::file::SchemeFile;
+use crate::request::Request;
+use crate::verdict::{Misconfiguration, Reason, Refusal};
+
+/// One part of the text that a signature covers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Text(String),
+    Timestamp,
+    Id,
+    Url,
+    Method,
+    Body,
+}
+
+/// The text that a signature covers, such as `{timestamp}.{body}`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct SignedText(Vec<Part>);
+
+impl SignedText {
+    pub(super) fn compile(template: &str) -> Result<Self, Flaw> {
+        let mut parts = Vec::new();
+        let mut rest = template;
+        while let Some(open) = rest.find('{') {
+            let (text, tail) = rest.split_at(open);
+            if !text.is_empty() {
+                parts.push(Part::Text(text.to_owned()));
+            }
+            let close = tail.find('}').ok_or_else(|| Flaw::new("a `{` is never closed"))?;
+            parts.push(match &tail[1..close] {
+                "timestamp" => Part::Timestamp,
+                "id" => Part::Id,
+                "url" => Part::Url,
+                "method" => Part::Method,
+                "body" => Part::Body,
+                other => {
+                    let known = "{timestamp}, {id}, {url}, {method} and {body}";
+                    return Err(Flaw::new(format!(
+                        "`{{{other}}}` is nothing that can be signed; there are {known}"
+                    )));
+                }
+            });
+            rest = &tail[close + 1..];
+        }
+        if !rest.is_empty() {
+            parts.push(Part::Text(rest.to_owned()));
+        }
+        if !parts.contains(&Part::Body) {
+            return Err(Flaw::new("the body is not signed: anybody could send another one"));
+        }
+        Ok(Self(parts))
+    }
+
+    pub(super) fn has(&self, part: &Part) -> bool {
+        self.0.contains(part)
+    }
+
+    /// The text in pieces, so that the body is not copied.
+    pub(super) fn pieces<'a>(
+        &'a self,
+        request: &Request<'a>,
+        timestamp: &'a str,
+        id: &'a str,
+    ) -> Result<Vec<&'a [u8]>, Misconfiguration> {
+        self.0
+            .iter()
+            .map(|part| {
+                Ok(match part {
+                    Part::Text(text) => text.as_bytes(),
+                    Part::Timestamp => timestamp.as_bytes(),
+                    Part::Id => id.as_bytes(),
+                    Part::Url => request.url.ok_or(Misconfiguration::NoUrl)?.as_bytes(),
+                    Part::Method => request.method.as_bytes(),
+                    Part::Body => request.body,
+                })
+            })
+            .collect()
+    }
+}
+
+/// How a signed timestamp is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    Seconds,
+    Millis,
+    Rfc3339,
+}
+
+impl Unit {
+    pub(super) fn compile(text: Option<&str>) -> Result<Self, Flaw> {
+        match text {
+            None | Some("s") => Ok(Self::Seconds),
+            Some("ms") => Ok(Self::Millis),
+            Some("rfc3339") => Ok(Self::Rfc3339),
+            Some(other) => Err(Flaw::new(format!(
+                "`{other}` is no unit of time; there are s, ms and rfc3339"
+            ))),
+        }
+    }
+
+    pub(super) fn read(self, text: &str) -> Result<Timestamp, Reason> {
+        let number = || -> Option<i64> {
+            // More digits than the year 9999 has in milliseconds are no time.
+            (text.len() <= 15 && text.bytes().all(|b| b.is_ascii_digit()))
+                .then(|| text.parse().ok())
+                .flatten()
+        };
+        match self {
+            Self::Seconds => number().map(Timestamp::from_seconds),
+            Self::Millis => number().map(Timestamp::from_millis),
+            Self::Rfc3339 => Timestamp::parse_rfc3339(text),
+        }
+        .ok_or(Reason::MalformedTimestamp)
+    }
+
+    pub(super) fn write(self, at: Timestamp) -> String {
+        match self {
+            Self::Seconds => at.as_millis().div_euclid(1000).to_string(),
+            Self::Millis => at.as_millis().to_string(),
+            Self::Rfc3339 => at.to_string(),
+        }
+    }
+}
+
+/// How far a signed timestamp may be from now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tolerance {
+    span: Duration,
+    both_sides: bool,
+}
+
+impl Tolerance {
+    /// Takes `tolerance` and `tolerance_sides` out of the file.
+    pub(super) fn take(file: &mut SchemeFile) -> Result<Option<Self>, Flaw> {
+        let both_sides = match file.tolerance_sides.take().as_deref() {
+            None | Some("both") => true,
+            Some("past") => false,
+            Some(other) => {
+                return Err(Flaw::new(format!("`{other}` is not `past` or `both`"))).under("tolerance_sides");
+            }
+        };
+        let Some(text) = file.tolerance.take() else {
+            return Ok(None);
+        };
+        let span = duration::parse(&text).under("tolerance")?;
+        Ok(Some(Self { span, both_sides }))
+    }
+
+    /// The edge still counts.
+    pub(super) fn check(self, signed_at: Timestamp, now: Timestamp) -> Result<(), Refusal> {
+        if now.since(signed_at) > self.span {
+            Err(Reason::TooOld.into())
+        } else if self.both_sides && signed_at.since(now) > self.span {
+            Err(Reason::TooNew.into())
+        } else {
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! What a scheme says about a request, and why. No reason ever holds a signature, a token or a secret.
+
+use std::collections::BTreeMap;
+
+use hookbox_core::time::Timestamp;
+
+/// What a scheme says about a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It comes from somebody who knows the secret.
+    Valid {
+        /// Which of the integration's secrets it was: a rotation is finished when the old one no longer matches.
+        secret_index: usize,
+        /// When it was signed, where the signature covers that.
+        signed_at: Option<Timestamp>,
+    },
+    /// Nobody vouches for it.
+    Invalid(Reason),
+    /// The answer needs what is found at this URL, which the scheme has checked against its allow-list.
+    NeedsFetch {
+        /// What to fetch: https, no redirects.
+        url: String,
+    },
+    /// The verifier cannot work as it is configured. Nothing is accepted until it is.
+    Misconfigured(Misconfiguration),
+}
+
+/// Why a request is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum Reason {
+    /// The signature header is missing or empty.
+    #[error("the signature is missing")]
+    MissingSignature,
+    /// A header that counts occurs more than once.
+    #[error("a header of the signature occurs more than once")]
+    DuplicateHeader,
+    /// The signature is not of the form that the provider documents.
+    #[error("the signature is malformed")]
+    MalformedSignature,
+    /// There are signatures, but none of the version that is configured.
+    #[error("there is no signature of the configured version")]
+    NoUsableSignature,
+    /// More signatures than any provider sends.
+    #[error("there are too many signatures")]
+    TooManySignatures,
+    /// The signature is another one than that of this request under any of the secrets.
+    #[error("the signature does not match")]
+    SignatureMismatch,
+    /// The signed id is missing.
+    #[error("the signed id is missing")]
+    MissingId,
+    /// The signed id is malformed.
+    #[error("the signed id is malformed")]
+    MalformedId,
+    /// The signed timestamp is missing.
+    #[error("the signed timestamp is missing")]
+    MissingTimestamp,
+    /// The signed timestamp is malformed.
+    #[error("the signed timestamp is malformed")]
+    MalformedTimestamp,
+    /// Signed longer ago than the tolerance allows.
+    #[error("the signature is too old")]
+    TooOld,
+    /// Signed further in the future than the tolerance allows.
+    #[error("the signature is from the future")]
+    TooNew,
+    /// The password, token or secret path is missing.
+    #[error("the credential is missing")]
+    MissingCredential,
+    /// The credential is not of the form that the scheme asks for.
+    #[error("the credential is malformed")]
+    MalformedCredential,
+    /// The credential is another one than any of the secrets.
+    #[error("the credential does not match")]
+    CredentialMismatch,
+}
+
+impl Reason {
+    /// A short name for metrics and logs.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::MissingSignature => "missing-signature",
+            Self::DuplicateHeader => "duplicate-header",
+            Self::MalformedSignature => "malformed-signature",
+            Self::NoUsableSignature => "no-usable-signature",
+            Self::TooManySignatures => "too-many-signatures",
+            Self::SignatureMismatch => "signature-mismatch",
+            Self::MissingId => "missing-id",
+            Self::MalformedId => "malformed-id",
+            Self::MissingTimestamp => "missing-timestamp",
+            Self::MalformedTimestamp => "malformed-timestamp",
+            Self::TooOld => "too-old",
+            Self::TooNew => "too-new",
+            Self::MissingCredential => "missing-credential",
+            Self::MalformedCredential => "malformed-credential",
+            Self::CredentialMismatch => "credential-mismatch",
+        }
+    }
+}
+
+/// Why a verifier cannot work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum Misconfiguration {
+    /// The integration has no secret.
+    #[error("no secret is configured")]
+    NoSecret,
+    /// A secret is not in the encoding that the scheme needs.
+    #[error("secret {index} is not in the encoding that the scheme needs")]
+    SecretEncoding {
+        /// Its place in the integration's list, from 0.
+        index: usize,
+    },
+    /// The provider signs the URL, and none is configured.
+    #[error("the provider signs the endpoint's URL, and none is configured")]
+    NoUrl,
+}
+
+/// What was fetched for a scheme that asked for it: bodies by URL.
+#[derive(Clone, Debug, Default)]
+pub struct Fetched(BTreeMap<String, Vec<u8>>);
+
+impl Fetched {
+    /// Nothing yet.
+    pub fn nothing() -> Self {
+        Self::default()
+    }
+
+    /// Adds what was found at a URL.
+    pub fn insert(&mut self, url: String, body: Vec<u8>) {
+        self.0.insert(url, body);
+    }
+
+    /// What was found at a URL.
+    pub fn get(&self, url: &str) -> Option<&[u8]> {
+        self.0.get(url).map(Vec::as_slice)
+    }
+}
+
+/// The ways in which a scheme stops short of a valid signature.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    Invalid(Reason),
+    Misconfigured(Misconfiguration),
+}
+
+impl From<Reason> for Refusal {
+    fn from(reason: Reason) -> Self {
+        Self::Invalid(reason)
+    }
+}
+
+impl From<Misconfiguration> for Refusal {
+    fn from(reason: Misconfiguration) -> Self {
+        Self::Misconfigured(reason)
+    }
+}
+
+/// Which secret matched, and when the request was signed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Match {
+    pub(crate) secret_index: usize,
+    pub(crate) signed_at: Option<Timestamp>,
+}
+
+impl From<Result<Match, Refusal>> for Verdict {
+    fn from(result: Result<Match, Refusal>) -> Self {
+        match result {
+            Ok(Match {
+                secret_index,
+                signed_at,
+            }) => Self::Valid {
+                secret_index,
+                signed_at,
+            },
+            Err(Refusal::Invalid(reason)) => Self::Invalid(reason),
+            Err(Refusal::Misconfigured(reason)) => Self::Misconfigured(reason),
+        }
+    }
+}
