@@ -2,6 +2,7 @@
 
 pub mod border;
 pub mod operation;
+pub mod profile;
 pub mod source;
 pub mod text;
 pub mod wire;

@@ -33,7 +33,7 @@ pub fn whole_seconds(stated: Option<&Spanned<Period>>, default: Duration, proble
     let duration = stated.get_ref().0;
     if duration.subsec_nanos() != 0 {
         let says = "this duration is kept in whole seconds";
-        problems.push(Problem::new(stated.span(), says).write("it without fractions of a second"));
+        problems.push(Problem::new(stated.span(), says).write("a duration without fractions of a second"));
     }
     duration
 }
@@ -52,6 +52,9 @@ fn schedule(table: &OperationTable, problems: &mut Vec<Problem>) -> Option<Sched
 fn target(table: &OperationTable, problems: &mut Vec<Problem>) -> Option<Target> {
     let kind = table.target.get_ref().as_str();
     refuse_foreign_keys(table, kind, problems);
+    for url in [&table.url, &table.reconcile_url].into_iter().flatten() {
+        refuse_credentials(url, problems);
+    }
     match kind {
         "http" => {
             let url = required(table, table.url.as_ref(), "url = \"https://…\"", problems);
@@ -87,6 +90,15 @@ fn required<T: Clone>(
         problems.push(Problem::new(table.name.span(), says).write(example));
     }
     value.map(|value| value.get_ref().clone())
+}
+
+/// An address with a password in it would be a secret in the table and in every difference that is shown.
+fn refuse_credentials(url: &Spanned<String>, problems: &mut Vec<Problem>) {
+    let authority = url.get_ref().split("//").nth(1).and_then(|rest| rest.split(['/', '?', '#']).next());
+    if authority.is_some_and(|authority| authority.contains('@')) {
+        let says = "this address carries a user name or a password, and it is not kept as a secret";
+        problems.push(Problem::new(url.span(), says).write("the address without it: calls are signed").hide());
+    }
 }
 
 /// Keys that belong to another type are refused: whoever wrote them believes that they do something.

@@ -19,6 +19,8 @@ pub struct Problem {
     pub says: String,
     /// What to write instead, one or more lines.
     pub write: Option<String>,
+    /// Whether its line is left out, because it may hold a secret.
+    pub hidden: bool,
 }
 
 /// A file that is not valid, with everything that is wrong.
@@ -73,7 +75,7 @@ fn is_key(text: &str) -> bool {
 impl Problem {
     /// At `place`, `says` is wrong.
     pub fn new(place: Range<usize>, says: impl Into<String>) -> Self {
-        Self { place, says: says.into(), write: None }
+        Self { place, says: says.into(), write: None, hidden: false }
     }
 
     /// What to write instead.
@@ -83,9 +85,20 @@ impl Problem {
         self
     }
 
+    /// Leaves out the line.
+    #[must_use]
+    pub fn hide(mut self) -> Self {
+        self.hidden = true;
+        self
+    }
+
     /// What the TOML reader found.
     pub fn of_toml(error: &toml::de::Error) -> Self {
         let problem = Self::new(error.span().unwrap_or(0..0), error.message().replace("unknown field", "unknown key"));
+        if problem.says.starts_with("unknown key") {
+            // Whatever is written there was meant for something that does not exist: nobody knows how secret it is.
+            return problem.hide();
+        }
         let missing = problem.says.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`'));
         let Some(missing) = missing else { return problem };
         let example = match missing {
@@ -118,7 +131,7 @@ impl Source {
     fn show(&self, problem: &Problem, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (line, column) = self.position(problem.place.start);
         write!(f, "{}:{line}:{column}: {}", self.name, problem.says)?;
-        if let Some(text) = self.text.lines().nth(line - 1).filter(|_| self.may_be_quoted(line)) {
+        if let Some(text) = self.text.lines().nth(line - 1).filter(|_| !problem.hidden && self.may_be_quoted(line)) {
             let number = line.to_string();
             let room = text.chars().count().saturating_sub(column - 1);
             let wide = self.text.get(problem.place.clone()).map_or(1, |quoted| quoted.chars().count());

@@ -119,6 +119,10 @@ fn a_secret_written_by_mistake_is_not_repeated() {
         format!("{head}secrets = [\n  # rotated\n  \"env:A\",\n  \"whsec_MfKQ9\",\n]\n"),
         format!("{head}secrets = [\"whsec_MfKQ9]\n"),
         format!("{head}secret = \"whsec_MfKQ9\"\n"),
+        format!("{head}signature = \"whsec_MfKQ9\"\n"),
+        format!(
+            "{head}secrets = [\"env:A\"]\n[[integration.operation]]\nname = \"a\"\ntype = \"http\"\nidempotency = \"none\"\nsigning_secret = \"env:S\"\nurl = \"https://me:MfKQ9@example.com/\"\n"
+        ),
         format!("{head}secrets = [\"env:A\"]\n[[integration.operation]]\nsigning_secret = \"whsec_MfKQ9\"\n"),
         format!("{head}secrets = [\"env:A\"]\n[[integration.operation]]\nsigning_secret = \"whsec_MfKQ9\n"),
     ];

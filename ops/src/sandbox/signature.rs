@@ -24,7 +24,8 @@ impl Verifier {
     pub fn new(reference: &SecretRef, secret: &SecretText) -> Result<Self, Failure> {
         let unable = |why: String| Failure::CouldNotLook(Trouble::new(format!("use the secret {reference}"), why));
         let text = secret.expose();
-        let text = if text.starts_with("whsec_") { text.to_owned() } else { format!("whsec_{}", STANDARD.encode(text)) };
+        let text =
+            if text.starts_with("whsec_") { text.to_owned() } else { format!("whsec_{}", STANDARD.encode(text)) };
         let name = "standard-webhooks".parse().map_err(|error| unable(format!("{error}")))?;
         let profile = Profiles::built_in().get(&name).map_err(|error| unable(error.to_string()))?;
         let profile = profile.ok_or_else(|| unable("there is no profile `standard-webhooks`".to_owned()))?;
@@ -41,8 +42,7 @@ impl Verifier {
             .iter()
             .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())))
             .collect();
-        let request =
-            Request { method: "POST", path_token: None, url: None, query: None, headers: &headers, body };
+        let request = Request { method: "POST", path_token: None, url: None, query: None, headers: &headers, body };
         match self.profile.verify(&request, std::slice::from_ref(&self.secret), &Fetched::nothing(), now) {
             Verdict::Valid { .. } => Ok(()),
             Verdict::Invalid(reason) => Err(reason.to_string()),
