@@ -1,1 +1,4 @@
 //! One binary for every test across crates.
+
+mod layering;
+mod template;

@@ -1,1 +1,113 @@
 //! The ingest function: HTTP request to receipt, jobs and payload to acknowledgement.
+//!
+//! The modules stand in the order in which a request meets them. Nothing is parsed before its bytes are verified, and
+//! nothing is acknowledged before it is committed.
+
+pub mod request;
+pub mod endpoint;
+pub mod authenticate;
+pub mod accept;
+mod report;
+pub mod answer;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hookbox_core::limits::MAX_BODY_BYTES;
+use hookbox_core::receipt::Arrival;
+use hookbox_core::surroundings::Clock;
+use hookbox_core::time::Timestamp;
+use hookbox_ledger::Ledger;
+use hookbox_providers::{Fetched, Handshake, Profiles};
+use hookbox_runtime::{Metrics, Secrets};
+use lambda_http::{Body, Request, Response};
+
+use accept::{Outcome, accept};
+use answer::{Refused, of_profile, refusal, success};
+use authenticate::EndpointSecrets;
+use endpoint::{Endpoint, EndpointError, Endpoints};
+use report::{EndpointReport, Report};
+use request::Incoming;
+
+/// Time that is kept back of an invocation for the answer itself.
+const ANSWER_MARGIN: Duration = Duration::from_millis(500);
+
+/// The ingest function with everything that it needs, built once per process.
+pub struct Ingest {
+    ledger: Ledger,
+    endpoints: Endpoints,
+    secrets: Secrets,
+    clock: Arc<dyn Clock>,
+    metrics: Metrics,
+}
+
+impl Ingest {
+    /// Assembles the function.
+    pub fn new(ledger: Ledger, profiles: Profiles, secrets: Secrets, clock: Arc<dyn Clock>, metrics: Metrics) -> Self {
+        Self { ledger, endpoints: Endpoints::new(profiles), secrets, clock, metrics }
+    }
+
+    /// Answers one request; `deadline` is the end of the invocation.
+    pub async fn handle(&self, request: Request, deadline: Timestamp) -> Response<Body> {
+        let incoming = Incoming::from_lambda(request);
+        let now = self.clock.now();
+        let report = Report::new(&self.metrics, &incoming);
+        let endpoint = match self.find(&incoming, now).await {
+            Ok(endpoint) => endpoint,
+            Err(error) => return refusal(&report.no_endpoint(&error)),
+        };
+        let report = report.of(&endpoint);
+        let response = match self.receive(&endpoint, &incoming, &report, now, deadline.minus(ANSWER_MARGIN)).await {
+            Ok(response) => response,
+            Err(refused) => refusal(&refused),
+        };
+        let took = self.clock.now().since(now).as_millis();
+        report.answered(response.status().as_str(), u64::try_from(took).unwrap_or(u64::MAX));
+        response
+    }
+
+    async fn find(&self, incoming: &Incoming, now: Timestamp) -> Result<Arc<Endpoint>, EndpointError> {
+        let name = incoming.endpoint.as_ref().ok_or(EndpointError::Unknown)?;
+        self.endpoints.find(&self.ledger, name, now).await
+    }
+
+    async fn receive(
+        &self,
+        endpoint: &Endpoint,
+        incoming: &Incoming,
+        report: &EndpointReport<'_>,
+        now: Timestamp,
+        deadline: Timestamp,
+    ) -> Result<Response<Body>, Refused> {
+        if incoming.body.len() > MAX_BODY_BYTES {
+            return Err(report.over_the_limit(incoming.body.len()));
+        }
+        let delivered = incoming.as_delivered();
+        let secrets = EndpointSecrets::read(&self.secrets, endpoint).await;
+        let nothing = Fetched::nothing();
+        let verdict = match endpoint.profile.handshake(&delivered, secrets.readable(), &nothing, now) {
+            Some(Handshake::Answer(answer)) => return Ok(of_profile(&answer)),
+            Some(Handshake::Refused(verdict)) => verdict,
+            None => endpoint.profile.verify(&delivered, secrets.readable(), &nothing, now),
+        };
+        let secret_index = secrets.judge(verdict).map_err(|untrusted| report.untrusted(&untrusted))?;
+        let delivery = endpoint.profile.decode(&delivered).map_err(|error| report.undecodable(&error))?;
+        let arrival = Arrival {
+            at: now,
+            digest: delivery.digest,
+            secret_index: u16::try_from(secret_index).unwrap_or(u16::MAX),
+            request_id: incoming.request_id.clone(),
+        };
+        let stored = accept(&self.ledger, &endpoint.integration, &delivery.events, &arrival, deadline).await;
+        let outcomes = stored.map_err(|error| report.not_stored(&error))?;
+        report.stored(&outcomes);
+        Ok(acknowledge(endpoint, &outcomes))
+    }
+}
+
+fn acknowledge(endpoint: &Endpoint, outcomes: &[Outcome]) -> Response<Body> {
+    match endpoint.profile.acknowledgement() {
+        Some(answer) => of_profile(answer),
+        None => success(&outcomes.iter().map(|outcome| (outcome.accepted, outcome.receipt)).collect::<Vec<_>>()),
+    }
+}

@@ -5,17 +5,17 @@
 //!
 //! The modules stand in the order in which an event meets them.
 
-pub mod digest;
-pub mod event;
-pub mod integration;
-pub mod invariants;
-pub mod job;
-pub mod key;
-pub mod limits;
-pub mod name;
-pub mod outcome;
-pub mod receipt;
-pub mod retry;
 pub mod surroundings;
 pub mod time;
+pub mod name;
+pub mod event;
+pub mod digest;
+pub mod key;
+pub mod receipt;
+pub mod integration;
+pub mod job;
+pub mod outcome;
+pub mod retry;
 pub mod transition;
+pub mod invariants;
+pub mod limits;

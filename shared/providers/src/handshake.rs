@@ -53,10 +53,7 @@ impl Answer {
         Ok(Self {
             status: file.status,
             content_type: file.content_type.clone(),
-            headers: headers
-                .iter()
-                .map(|(name, value)| (name.clone(), value.clone()))
-                .collect(),
+            headers: headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
             body: file.body.clone(),
         })
     }
@@ -67,22 +64,13 @@ impl Rule {
         if !matches!(file.method.as_str(), "GET" | "HEAD" | "POST") {
             return Err(Flaw::new(format!("`{}` is not GET, HEAD or POST", file.method))).under("method");
         }
-        let echo = file
-            .echo
-            .as_deref()
-            .map(|text| Source::compile(text, &["body"]))
-            .transpose()
-            .under("echo")?;
+        let echo = file.echo.as_deref().map(|text| Source::compile(text, &["body"])).transpose().under("echo")?;
         if file.answer.body.contains("{echo}") != echo.is_some() {
-            return Err(Flaw::new(
-                "what is echoed is named in `echo` and stands in the answer as {echo}",
-            ))
-            .under("echo");
+            return Err(Flaw::new("what is echoed is named in `echo` and stands in the answer as {echo}"))
+                .under("echo");
         }
         if file.when.is_empty() && echo.is_none() {
-            return Err(Flaw::new(
-                "nothing says which requests are handshakes: add `when` or `echo`",
-            ));
+            return Err(Flaw::new("nothing says which requests are handshakes: add `when` or `echo`"));
         }
         let when = file.when.iter().enumerate();
         Ok(Self {
@@ -118,19 +106,9 @@ impl Rule {
 pub(crate) fn answer(rules: &[Rule], request: &Request<'_>, verify: impl FnOnce() -> Verdict) -> Option<Handshake> {
     let mut candidates = rules.iter().filter(|rule| rule.method == request.method).peekable();
     candidates.peek()?;
-    let json = std::str::from_utf8(request.body)
-        .ok()
-        .and_then(|text| Json::parse(text.into()).ok());
-    let bound = [json.as_ref().map(|json| Bound {
-        json,
-        place: (0, json.root()),
-    })];
-    let view = View {
-        request,
-        form: None,
-        bound: &bound,
-        volatile: &[],
-    };
+    let json = std::str::from_utf8(request.body).ok().and_then(|text| Json::parse(text.into()).ok());
+    let bound = [json.as_ref().map(|json| Bound { json, place: (0, json.root()) })];
+    let view = View { request, form: None, bound: &bound, volatile: &[] };
     let answer = candidates.find_map(|rule| rule.answer(&view))?;
     Some(match verify() {
         Verdict::Valid { .. } => Handshake::Answer(answer),

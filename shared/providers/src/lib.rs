@@ -24,14 +24,14 @@
 //!
 //! The modules stand in the order in which a request meets them.
 
-mod decode;
-mod handshake;
-mod profile;
 mod request;
-mod sample;
-mod scheme;
 mod secret;
+mod profile;
 mod verdict;
+mod scheme;
+mod handshake;
+mod decode;
+mod sample;
 
 pub use decode::{DecodeError, Delivery, Fault, MAX_DELIVERY_PAYLOAD_BYTES, MAX_JSON_DEPTH, MAX_JSON_VALUES};
 pub use handshake::{Answer, Handshake};

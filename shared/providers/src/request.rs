@@ -28,11 +28,7 @@ impl<'a> Request<'a> {
     pub(crate) fn header(&self, name: &str) -> Result<Option<&'a str>, Duplicate> {
         let mut values = self.headers.iter().filter(|(key, _)| key.eq_ignore_ascii_case(name));
         let first = values.next().map(|(_, value)| value.trim_matches([' ', '\t']));
-        if values.next().is_some() {
-            Err(Duplicate)
-        } else {
-            Ok(first)
-        }
+        if values.next().is_some() { Err(Duplicate) } else { Ok(first) }
     }
 
     /// Whether a header is there at all.
@@ -45,11 +41,7 @@ impl<'a> Request<'a> {
         let query = self.query.unwrap_or_default();
         let mut values = form_urlencoded::parse(query.as_bytes()).filter(|(key, _)| key == name);
         let first = values.next().map(|(_, value)| value);
-        if values.next().is_some() {
-            Err(Duplicate)
-        } else {
-            Ok(first)
-        }
+        if values.next().is_some() { Err(Duplicate) } else { Ok(first) }
     }
 
     /// The delivery's content type.
@@ -64,10 +56,7 @@ mod tests {
 
     #[test]
     fn a_header_is_found_in_any_case_and_a_second_one_is_refused() {
-        let headers = vec![
-            ("X-Sig".to_owned(), " a ".to_owned()),
-            ("x-two".to_owned(), "1".to_owned()),
-        ];
+        let headers = vec![("X-Sig".to_owned(), " a ".to_owned()), ("x-two".to_owned(), "1".to_owned())];
         let twice = [headers.clone(), vec![("X-TWO".to_owned(), "1".to_owned())]].concat();
         let request = Request {
             method: "POST",
@@ -79,14 +68,7 @@ mod tests {
         };
         assert_eq!(request.header("x-sig"), Ok(Some("a")));
         assert_eq!(request.header("x-none"), Ok(None));
-        assert_eq!(
-            Request {
-                headers: &twice,
-                ..request
-            }
-            .header("X-Two"),
-            Err(Duplicate)
-        );
+        assert_eq!(Request { headers: &twice, ..request }.header("X-Two"), Err(Duplicate));
         assert_eq!(request.query_parameter("b"), Ok(Some("A".into())));
         assert_eq!(request.query_parameter("a"), Err(Duplicate));
     }

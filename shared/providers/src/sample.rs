@@ -22,13 +22,7 @@ pub struct SampleValues<'a> {
 
 impl Default for SampleValues<'_> {
     fn default() -> Self {
-        Self {
-            event_id: None,
-            kind: None,
-            resource: None,
-            occurred_at: Timestamp::from_millis(0),
-            set: None,
-        }
+        Self { event_id: None, kind: None, resource: None, occurred_at: Timestamp::from_millis(0), set: None }
     }
 }
 
@@ -73,31 +67,16 @@ impl Sample {
             if name == "{set}" {
                 return Some(set.clone());
             }
-            texts
-                .iter()
-                .find(|(known, _)| *known == name)
-                .map(|(_, text)| inside_json(text))
+            texts.iter().find(|(known, _)| *known == name).map(|(_, text)| inside_json(text))
         });
         let mut headers = Vec::new();
-        headers.extend(
-            file.content_type
-                .clone()
-                .map(|value| ("Content-Type".to_owned(), value)),
-        );
+        headers.extend(file.content_type.clone().map(|value| ("Content-Type".to_owned(), value)));
         for (name, template) in &file.headers {
-            let value = fill(template, |name| {
-                texts
-                    .iter()
-                    .find(|(known, _)| *known == name)
-                    .map(|(_, text)| text.clone())
-            });
+            let value =
+                fill(template, |name| texts.iter().find(|(known, _)| *known == name).map(|(_, text)| text.clone()));
             headers.push((name.clone(), value));
         }
-        Ok(Self {
-            headers,
-            body: body.into_bytes(),
-            event_id: event_id.to_owned(),
-        })
+        Ok(Self { headers, body: body.into_bytes(), event_id: event_id.to_owned() })
     }
 }
 
@@ -109,18 +88,13 @@ fn fill(template: &str, text_of: impl Fn(&str) -> Option<String>) -> String {
     while let Some(open) = rest.find('{') {
         out.push_str(&rest[..open]);
         rest = &rest[open..];
-        match rest
-            .find('}')
-            .and_then(|close| text_of(&rest[..=close]).map(|text| (close, text)))
-        {
-            Some((close, text)) => {
-                out.push_str(&text);
-                rest = &rest[close + 1..];
-            }
-            None => {
-                out.push('{');
-                rest = &rest[1..];
-            }
+        let known = rest.find('}').and_then(|close| text_of(&rest[..=close]).map(|text| (close, text)));
+        if let Some((close, text)) = known {
+            out.push_str(&text);
+            rest = &rest[close + 1..];
+        } else {
+            out.push('{');
+            rest = &rest[1..];
         }
     }
     out.push_str(rest);
@@ -144,27 +118,11 @@ mod tests {
             body: r#"{"id":"{event_id}","t":{occurred_at_s},"k":"{kind.tail}","o":{},"s":{set}}"#.into(),
         };
         let set = json!({"n": "{kind}"});
-        let values = SampleValues {
-            event_id: Some("\"{kind}\""),
-            set: Some(&set),
-            ..SampleValues::default()
-        };
+        let values = SampleValues { event_id: Some("\"{kind}\""), set: Some(&set), ..SampleValues::default() };
         let sample = Sample::build(&file, &values).unwrap();
         let body: Value = serde_json::from_slice(&sample.body).unwrap();
-        assert_eq!(
-            body,
-            json!({"id": "\"{kind}\"", "t": 0, "k": "b", "o": {}, "s": {"n": "{kind}"}})
-        );
+        assert_eq!(body, json!({"id": "\"{kind}\"", "t": 0, "k": "b", "o": {}, "s": {"n": "{kind}"}}));
         assert_eq!(sample.headers[1], ("X-Kind".into(), "a".into()));
-        assert!(
-            Sample::build(
-                &file,
-                &SampleValues {
-                    set: Some(&json!([])),
-                    ..SampleValues::default()
-                }
-            )
-            .is_err()
-        );
+        assert!(Sample::build(&file, &SampleValues { set: Some(&json!([])), ..SampleValues::default() }).is_err());
     }
 }

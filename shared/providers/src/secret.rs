@@ -16,11 +16,7 @@ impl Secret {
     /// digits, as base64) is the profile's business.
     pub fn new(text: impl Into<String>) -> Result<Self, EmptySecret> {
         let text = text.into();
-        if text.trim().is_empty() {
-            Err(EmptySecret)
-        } else {
-            Ok(Self(text))
-        }
+        if text.trim().is_empty() { Err(EmptySecret) } else { Ok(Self(text)) }
     }
 
     pub(crate) fn text(&self) -> &str {

@@ -165,13 +165,7 @@ pub(crate) struct Match {
 impl From<Result<Match, Refusal>> for Verdict {
     fn from(result: Result<Match, Refusal>) -> Self {
         match result {
-            Ok(Match {
-                secret_index,
-                signed_at,
-            }) => Self::Valid {
-                secret_index,
-                signed_at,
-            },
+            Ok(Match { secret_index, signed_at }) => Self::Valid { secret_index, signed_at },
             Err(Refusal::Invalid(reason)) => Self::Invalid(reason),
             Err(Refusal::Misconfigured(reason)) => Self::Misconfigured(reason),
         }

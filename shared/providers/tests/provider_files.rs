@@ -25,10 +25,7 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
 
 /// The profile as the vector's own parameters ask for it.
 fn configured(profiles: &Profiles, vector: &Value) -> Configured {
-    let profile = profiles
-        .get(&text(vector, "provider").parse().unwrap())
-        .unwrap()
-        .expect("a profile");
+    let profile = profiles.get(&text(vector, "provider").parse().unwrap()).unwrap().expect("a profile");
     let mut overrides = serde_json::Map::new();
     if let Some(tolerance) = vector["tolerance_secs"].as_u64() {
         overrides.insert("tolerance".into(), json!(format!("{tolerance}s")));
@@ -62,9 +59,7 @@ fn verdict(profiles: &Profiles, vector: &Value) -> Verdict {
     let url = vector["url"].as_str();
     let request = Request {
         method: text(vector, "method"),
-        path_token: url
-            .filter(|_| configured.has_secret_path())
-            .and_then(|url| url.rsplit('/').next()),
+        path_token: url.filter(|_| configured.has_secret_path()).and_then(|url| url.rsplit('/').next()),
         url,
         query: url.and_then(|url| url.split_once('?')).map(|(_, query)| query),
         headers: &headers,
@@ -82,10 +77,7 @@ fn every_vector_gets_its_verdict() {
     let mut wrong = Vec::new();
     let mut count = 0;
     for name in profiles.names() {
-        for vector in read_json(&folder("vectors").join(format!("{name}.json")))
-            .as_array()
-            .unwrap()
-        {
+        for vector in read_json(&folder("vectors").join(format!("{name}.json"))).as_array().unwrap() {
             count += 1;
             let verdict = verdict(&profiles, vector);
             let valid = matches!(verdict, Verdict::Valid { .. });
@@ -109,10 +101,7 @@ fn every_payload_yields_exactly_its_events() {
     let mut files = 0;
     for entry in read_json(&folder("payloads").join("index.json")).as_array().unwrap() {
         let file = text(entry, "file");
-        let profile = profiles
-            .get(&text(entry, "provider").parse().unwrap())
-            .unwrap()
-            .expect("a profile");
+        let profile = profiles.get(&text(entry, "provider").parse().unwrap()).unwrap().expect("a profile");
         let body = std::fs::read(folder("payloads").join(file)).unwrap();
         let headers: Vec<(String, String)> = entry["headers"]
             .as_object()
@@ -120,31 +109,18 @@ fn every_payload_yields_exactly_its_events() {
             .iter()
             .map(|(name, value)| (name.clone(), value.as_str().unwrap().to_owned()))
             .collect();
-        let request = Request {
-            method: "POST",
-            path_token: None,
-            url: None,
-            query: None,
-            headers: &headers,
-            body: &body,
-        };
-        let delivery = profile
-            .configure(None, None)
-            .unwrap()
-            .decode(&request)
-            .unwrap_or_else(|error| {
-                panic!("{file}: {error}");
-            });
+        let request =
+            Request { method: "POST", path_token: None, url: None, query: None, headers: &headers, body: &body };
+        let delivery = profile.configure(None, None).unwrap().decode(&request).unwrap_or_else(|error| {
+            panic!("{file}: {error}");
+        });
         let expected = entry["events"].as_array().unwrap();
         assert_eq!(delivery.events.len(), expected.len(), "{file}");
         for (event, expected) in delivery.events.iter().zip(expected) {
             compare(file, event, expected);
         }
         if !delivery.batch {
-            assert_eq!(
-                delivery.events[0].payload.body, body,
-                "{file}: the payload of one event is the body"
-            );
+            assert_eq!(delivery.events[0].payload.body, body, "{file}: the payload of one event is the body");
         }
         files += 1;
     }
@@ -167,11 +143,7 @@ fn compare(file: &str, event: &Event, expected: &Value) {
         Some(Value::String(at)) => assert_eq!(event.occurred_at, Timestamp::parse_rfc3339(at), "{file}"),
         Some(at) => {
             let number = at.as_i64().unwrap();
-            let millis = if number > 100_000_000_000 {
-                number
-            } else {
-                number * 1000
-            };
+            let millis = if number > 100_000_000_000 { number } else { number * 1000 };
             assert_eq!(event.occurred_at, Some(Timestamp::from_millis(millis)), "{file}");
         }
     }

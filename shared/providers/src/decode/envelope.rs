@@ -23,10 +23,7 @@ impl Cut<'_> {
     fn has_others(&self, id: NodeId) -> bool {
         let family = self.json.family(id);
         let from = self.elements.partition_point(|element| *element < family.start);
-        self.elements[from..]
-            .iter()
-            .take_while(|element| **element < family.end)
-            .any(|element| *element != self.keep)
+        self.elements[from..].iter().take_while(|element| **element < family.end).any(|element| *element != self.keep)
     }
 
     fn has_kept(&self, id: NodeId) -> bool {
@@ -35,12 +32,7 @@ impl Cut<'_> {
 
     /// Whether a part of an array or object goes: an element of another event, or, in an array, what holds only such.
     fn goes(&self, id: NodeId, in_array: bool) -> bool {
-        !self.has_kept(id)
-            && if in_array {
-                self.has_others(id)
-            } else {
-                self.elements.binary_search(&id).is_ok()
-            }
+        !self.has_kept(id) && if in_array { self.has_others(id) } else { self.elements.binary_search(&id).is_ok() }
     }
 
     fn write(&self, id: NodeId, out: &mut String) {
@@ -71,11 +63,7 @@ impl Cut<'_> {
                 end_of_last = None;
             }
         }
-        let last_end = self
-            .json
-            .children(id)
-            .last()
-            .map_or(span.start + 1, |child| self.json.span(child).end);
+        let last_end = self.json.children(id).last().map_or(span.start + 1, |child| self.json.span(child).end);
         if written {
             out.push_str(text.get(last_end..span.end).unwrap_or_default());
         } else {
@@ -85,10 +73,7 @@ impl Cut<'_> {
 
     /// Where the first part of an array or object begins.
     fn first(&self, id: NodeId) -> usize {
-        self.json
-            .children(id)
-            .next()
-            .map_or(self.json.span(id).end, |child| self.json.member_span(child).start)
+        self.json.children(id).next().map_or(self.json.span(id).end, |child| self.json.member_span(child).start)
     }
 }
 
@@ -101,11 +86,8 @@ mod tests {
     fn cut(text: &str, paths: &[&str]) -> Vec<String> {
         let json = Json::parse(text.into()).unwrap();
         let root = (0, json.root());
-        let mut ids: Vec<NodeId> = paths
-            .iter()
-            .flat_map(|path| Path::compile(path).unwrap().places(&json, root))
-            .map(|(id, _)| id)
-            .collect();
+        let mut ids: Vec<NodeId> =
+            paths.iter().flat_map(|path| Path::compile(path).unwrap().places(&json, root)).map(|(id, _)| id).collect();
         ids.sort_unstable();
         ids.iter().map(|id| around(&json, *id, &ids)).collect()
     }
@@ -140,10 +122,7 @@ mod tests {
     #[test]
     fn a_batch_may_be_the_whole_document_or_members_of_an_object() {
         assert_eq!(cut("[1, 2, 3]", &["$[*]"]), ["[1]", "[2]", "[3]"]);
-        assert_eq!(
-            cut(r#"{"a":1,"b":2,"k":0}"#, &["$.a", "$.b"]),
-            [r#"{"a":1,"k":0}"#, r#"{"b":2,"k":0}"#]
-        );
+        assert_eq!(cut(r#"{"a":1,"b":2,"k":0}"#, &["$.a", "$.b"]), [r#"{"a":1,"k":0}"#, r#"{"b":2,"k":0}"#]);
         assert_eq!(cut("{\"a\": 1}", &["$"]), ["{\"a\": 1}"]);
     }
 

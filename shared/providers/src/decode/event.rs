@@ -36,50 +36,22 @@ impl Reading<'_> {
         for element in found {
             let (head, digest) = self.head(element, found.len() > 1)?;
             let body = self.bytes(element.place.0, &ids);
-            room = room.checked_sub(body.len()).ok_or(DecodeError::TooLarge {
-                limit: MAX_DELIVERY_PAYLOAD_BYTES,
-            })?;
+            room = room.checked_sub(body.len()).ok_or(DecodeError::TooLarge { limit: MAX_DELIVERY_PAYLOAD_BYTES })?;
             events.push(self.event(head, digest, body));
         }
         Ok(events)
     }
 
     fn event(&self, head: Head, digest: Digest, body: Vec<u8>) -> Event {
-        let Head {
-            identity,
-            weak,
-            event_id,
-            kind,
-            resource,
-            tenant,
-            occurred_at,
-            version,
-            disposition,
-        } = head;
+        let Head { identity, weak, event_id, kind, resource, tenant, occurred_at, version, disposition } = head;
         let kept = |name: &String| Some((name.clone(), self.request.header(name).ok().flatten()?.to_owned()));
         let payload = Payload {
             body,
             content_type: self.request.content_type().map(str::to_owned),
             headers: self.decoder.keep_headers.iter().filter_map(kept).collect(),
-            query: self
-                .request
-                .query
-                .filter(|_| self.decoder.keep_query)
-                .map(str::to_owned),
+            query: self.request.query.filter(|_| self.decoder.keep_query).map(str::to_owned),
         };
-        Event {
-            identity,
-            weak,
-            event_id,
-            kind,
-            resource,
-            tenant,
-            occurred_at,
-            version,
-            disposition,
-            digest,
-            payload,
-        }
+        Event { identity, weak, event_id, kind, resource, tenant, occurred_at, version, disposition, digest, payload }
     }
 
     /// The event's own bytes: the body as it is, or for an element of a batch the envelope around it.
@@ -93,12 +65,7 @@ impl Reading<'_> {
             _ => None,
         };
         match place {
-            Some(place) => [
-                &self.text[..place.start],
-                &form::escape(&envelope),
-                &self.text[place.end..],
-            ]
-            .concat(),
+            Some(place) => [&self.text[..place.start], &form::escape(&envelope), &self.text[place.end..]].concat(),
             None => envelope,
         }
         .into_bytes()
@@ -107,33 +74,10 @@ impl Reading<'_> {
     fn head(&self, element: &Found<'_, '_>, batch: bool) -> Result<(Head, Digest), DecodeError> {
         let volatile = element.rule.map_or(&[] as &[String], |rule| &rule.volatile);
         let digest = canonical::digest(element.place.1, volatile);
-        let Some(rule) = element.rule else {
-            let reason = NO_RULE;
-            if !batch && self.decoder.unsupported.reject {
-                return Err(DecodeError::Unsupported { reason });
-            }
-            return Ok((
-                self.evidence(
-                    digest,
-                    self.unsupported_kind(element),
-                    Disposition::Ignored(reason.into()),
-                ),
-                digest,
-            ));
-        };
+        let Some(rule) = element.rule else { return Ok((self.untaken(element, digest, batch)?, digest)) };
         let mut bound = self.bound.to_vec();
-        bound.extend(element.steps.iter().map(|place| {
-            Some(Bound {
-                json: self.json,
-                place: *place,
-            })
-        }));
-        let view = View {
-            request: self.request,
-            form: self.form,
-            bound: &bound,
-            volatile,
-        };
+        bound.extend(element.steps.iter().map(|place| Some(Bound { json: self.json, place: *place })));
+        let view = View { request: self.request, form: self.form, bound: &bound, volatile };
         match read(rule, &view, digest, self.decoder.evidence_window) {
             Ok(head) => Ok((head, digest)),
             Err(DecodeError::Unsupported { .. }) if batch || !self.decoder.unsupported.reject => {
@@ -174,19 +118,23 @@ impl Reading<'_> {
         }
     }
 
-    fn unsupported_kind(&self, element: &Found<'_, '_>) -> String {
+    /// An element that no rule takes: of an unsupported kind, or, where it does not even say its kind, of no documented
+    /// shape.
+    fn untaken(&self, element: &Found<'_, '_>, digest: Digest, batch: bool) -> Result<Head, DecodeError> {
         let mut bound = self.bound.to_vec();
-        bound.push(Some(Bound {
-            json: self.json,
-            place: element.place,
-        }));
-        let view = View {
-            request: self.request,
-            form: self.form,
-            bound: &bound,
-            volatile: &[],
-        };
-        required(&self.decoder.unsupported.kind, "kind", &view).unwrap_or_else(|_| UNKNOWN_KIND.into())
+        bound.push(Some(Bound { json: self.json, place: element.place }));
+        let view = View { request: self.request, form: self.form, bound: &bound, volatile: &[] };
+        let sources = &self.decoder.unsupported.kind;
+        let ignored = Disposition::Ignored(NO_RULE.to_owned());
+        match required(sources, "kind", &view) {
+            Ok(_) if !batch && self.decoder.unsupported.reject => Err(DecodeError::Unsupported { reason: NO_RULE }),
+            Ok(kind) => Ok(self.evidence(digest, kind, ignored)),
+            Err(_) if sources.is_empty() => Ok(self.evidence(digest, UNKNOWN_KIND.to_owned(), ignored)),
+            Err(error) if batch => {
+                Ok(self.evidence(digest, UNKNOWN_KIND.to_owned(), Disposition::Rejected(error.to_string())))
+            }
+            Err(error) => Err(error),
+        }
     }
 }
 
@@ -194,9 +142,7 @@ fn read(rule: &Rule, view: &View<'_>, digest: Digest, evidence: IdentityWindow) 
     let fields = &rule.fields;
     let kind = required(&fields.kind, "kind", view)?;
     if !rule.kinds.is_empty() && !rule.kinds.contains(&kind) {
-        return Err(DecodeError::Unsupported {
-            reason: KIND_NOT_LISTED,
-        });
+        return Err(DecodeError::Unsupported { reason: KIND_NOT_LISTED });
     }
     let (identity, weak) = match (identity(rule, view, digest, &kind), &rule.ignore) {
         (Err(DecodeError::NoStableKey), Some(_)) => (Identity::Content { digest }, Some(evidence)),
@@ -209,12 +155,7 @@ fn read(rule: &Rule, view: &View<'_>, digest: Digest, evidence: IdentityWindow) 
         resource: optional(&fields.resource, "resource", view)?,
         tenant: optional(&fields.tenant, "tenant", view)?,
         version: optional(&fields.version, "version", view)?,
-        occurred_at: fields
-            .occurred_at
-            .text(view)
-            .ok()
-            .flatten()
-            .and_then(|text| fields.time_unit.read(&text)),
+        occurred_at: fields.occurred_at.text(view).ok().flatten().and_then(|text| fields.time_unit.read(&text)),
         disposition: rule.ignore.clone().map_or(Disposition::Accepted, Disposition::Ignored),
         kind,
     })
@@ -227,11 +168,7 @@ fn identity(
     kind: &str,
 ) -> Result<(Identity, Option<IdentityWindow>), DecodeError> {
     let fields = &rule.fields;
-    let by_id = if fields.identity.is_empty() {
-        (&fields.id, "id")
-    } else {
-        (&fields.identity, "identity")
-    };
+    let by_id = if fields.identity.is_empty() { (&fields.id, "id") } else { (&fields.identity, "identity") };
     if let Some(event_id) = optional(by_id.0, by_id.1, view)? {
         return Ok((Identity::ProviderEvent { event_id }, None));
     }
@@ -244,14 +181,7 @@ fn identity(
                 let version = optional(&fields.version, "version", view)?;
                 // With a version of its own the event is told apart from the next one of its kind.
                 let weak = version.is_none().then_some(*window);
-                return Ok((
-                    Identity::LeadEvent {
-                        resource,
-                        kind: kind.to_owned(),
-                        version,
-                    },
-                    weak,
-                ));
+                return Ok((Identity::LeadEvent { resource, kind: kind.to_owned(), version }, weak));
             }
             Fallback::Digest(window) => return Ok((Identity::Content { digest }, Some(*window))),
         }
@@ -274,8 +204,5 @@ fn optional(sources: &Sources, name: &str, view: &View<'_>) -> Result<Option<Str
 }
 
 fn shape(sources: &Sources, name: &str, fault: Fault) -> DecodeError {
-    DecodeError::Shape {
-        path: format!("{name} ({})", sources.shown()),
-        fault,
-    }
+    DecodeError::Shape { path: format!("{name} ({})", sources.shown()), fault }
 }

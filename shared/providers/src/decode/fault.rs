@@ -92,9 +92,6 @@ pub enum DecodeError {
 
 impl DecodeError {
     pub(crate) fn body(fault: Fault) -> Self {
-        Self::Shape {
-            path: "body".to_owned(),
-            fault,
-        }
+        Self::Shape { path: "body".to_owned(), fault }
     }
 }

@@ -39,11 +39,7 @@ impl Form {
             }
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let raw = start + pair.len() - value.len()..start + pair.len();
-            fields.push(Field {
-                name: unescape(name)?,
-                value: unescape(value)?,
-                raw,
-            });
+            fields.push(Field { name: unescape(name)?, value: unescape(value)?, raw });
         }
         Ok(Self { fields })
     }
@@ -61,11 +57,7 @@ impl Form {
     fn field(&self, name: &str) -> Result<Option<&Field>, Duplicate> {
         let mut fields = self.fields.iter().filter(|field| field.name == name);
         let first = fields.next();
-        if fields.next().is_some() {
-            Err(Duplicate)
-        } else {
-            Ok(first)
-        }
+        if fields.next().is_some() { Err(Duplicate) } else { Ok(first) }
     }
 
     /// The form as a JSON object, for paths and for the canonical digest: a text for each name, or a list of texts for a
@@ -126,10 +118,7 @@ mod tests {
         assert_eq!(form.get("d"), Err(Duplicate));
         assert_eq!(form.get("e"), Ok(Some("100%")));
         assert_eq!(&body[form.place("b").unwrap()], "%C3%A4%26");
-        assert_eq!(
-            form.to_json(),
-            json!({"a": "1 2", "b": "ä&", "c": "", "d": ["x", "y"], "e": "100%", "": "q"})
-        );
+        assert_eq!(form.to_json(), json!({"a": "1 2", "b": "ä&", "c": "", "d": ["x", "y"], "e": "100%", "": "q"}));
         assert_eq!(Form::parse("a=%ff").unwrap_err(), Fault::InvalidUtf8);
     }
 

@@ -47,11 +47,7 @@ pub(crate) enum Segment {
 
 impl<'t> Json<'t> {
     pub(crate) fn parse(text: Cow<'t, str>) -> Result<Self, Fault> {
-        let mut reader = Reader {
-            text: &text,
-            at: 0,
-            nodes: Vec::new(),
-        };
+        let mut reader = Reader { text: &text, at: 0, nodes: Vec::new() };
         reader.skip_blanks();
         let root = reader.value(NO_KEY, 1)?;
         reader.skip_blanks();
@@ -81,8 +77,7 @@ impl<'t> Json<'t> {
 
     /// Where a value stands in the text.
     pub(crate) fn span(&self, id: NodeId) -> Range<usize> {
-        self.node(id)
-            .map_or(0..0, |node| node.start as usize..node.end as usize)
+        self.node(id).map_or(0..0, |node| node.start as usize..node.end as usize)
     }
 
     /// Where a value stands in the text, together with its key.
@@ -123,10 +118,7 @@ impl<'t> Json<'t> {
 
     fn has_key(&self, id: NodeId, name: &str) -> bool {
         let Some(node) = self.node(id) else { return false };
-        let rest = self
-            .text
-            .get(node.key as usize..node.start as usize)
-            .unwrap_or_default();
+        let rest = self.text.get(node.key as usize..node.start as usize).unwrap_or_default();
         match rest.strip_prefix('"').and_then(|rest| rest.strip_prefix(name)) {
             // The key as it is, unless it holds an escape that happens to look the same up to here.
             Some(after) if after.starts_with('"') && !name.contains('\\') => true,
@@ -170,12 +162,7 @@ impl Reader<'_> {
         }
         let id = self.nodes.len();
         let start = self.offset()?;
-        self.nodes.push(Node {
-            start,
-            end: start,
-            size: 1,
-            key,
-        });
+        self.nodes.push(Node { start, end: start, size: 1, key });
         let value = match self.peek() {
             Some(b'{') => self.object(depth)?,
             Some(b'[') => self.array(depth)?,
@@ -325,19 +312,13 @@ mod tests {
         let json = parse(text).unwrap();
         assert_eq!(json.root(), &serde_json::from_str::<Value>(text).unwrap());
         let path = |segments: &[Segment]| {
-            segments
-                .iter()
-                .try_fold((0, json.root()), |(id, value), segment| json.step(id, value, segment))
+            segments.iter().try_fold((0, json.root()), |(id, value), segment| json.step(id, value, segment))
         };
         let name = |name: &str| Segment::Name(name.to_owned());
         let (id, _) = path(&[name("a"), Segment::Index(1)]).unwrap();
         assert_eq!(json.slice(id), "-2.50e1", "a number keeps its source text");
         let (id, value) = path(&[name("a"), Segment::Index(3), name("b\"")]).unwrap();
-        assert_eq!(
-            (json.slice(id), value),
-            ("null", &Value::Null),
-            "an escaped key is found"
-        );
+        assert_eq!((json.slice(id), value), ("null", &Value::Null), "an escaped key is found");
         let (id, _) = path(&[name("ä")]).unwrap();
         assert_eq!(&text[json.member_span(id)], "\"ä\": {}");
         assert!(path(&[name("a"), Segment::Index(4)]).is_none());
@@ -390,24 +371,15 @@ mod tests {
     #[test]
     fn a_key_that_occurs_twice_is_refused_even_when_spelled_otherwise() {
         assert_eq!(parse(r#"{"a":1,"a":1}"#).unwrap_err(), Fault::DuplicateKey { at: 7 });
-        assert_eq!(
-            parse(r#"{"a":1,"\u0061":2}"#).unwrap_err(),
-            Fault::DuplicateKey { at: 7 }
-        );
-        assert!(
-            parse(r#"{"a":{"a":1},"b":[{"a":1},{"a":1}]}"#).is_ok(),
-            "in another object it is another key"
-        );
+        assert_eq!(parse(r#"{"a":1,"\u0061":2}"#).unwrap_err(), Fault::DuplicateKey { at: 7 });
+        assert!(parse(r#"{"a":{"a":1},"b":[{"a":1},{"a":1}]}"#).is_ok(), "in another object it is another key");
     }
 
     #[test]
     fn the_depth_is_limited() {
         let nested = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
         assert!(parse(&nested(MAX_JSON_DEPTH)).is_ok());
-        assert_eq!(
-            parse(&nested(MAX_JSON_DEPTH + 1)).unwrap_err(),
-            Fault::TooDeep { at: MAX_JSON_DEPTH }
-        );
+        assert_eq!(parse(&nested(MAX_JSON_DEPTH + 1)).unwrap_err(), Fault::TooDeep { at: MAX_JSON_DEPTH });
         assert!(matches!(parse(&"[".repeat(4_000_000)), Err(Fault::TooDeep { .. })));
         assert!(matches!(parse(&"{\"a\":".repeat(100)), Err(Fault::TooDeep { .. })));
     }
@@ -423,15 +395,7 @@ mod tests {
     fn numbers_beyond_two_to_the_53_keep_their_text() {
         let json = parse("[9007199254740993, 820982911946154508, 123456789012345678901234567890, 1.10]").unwrap();
         let texts: Vec<_> = json.children(0).map(|id| json.slice(id)).collect();
-        assert_eq!(
-            texts,
-            [
-                "9007199254740993",
-                "820982911946154508",
-                "123456789012345678901234567890",
-                "1.10"
-            ]
-        );
+        assert_eq!(texts, ["9007199254740993", "820982911946154508", "123456789012345678901234567890", "1.10"]);
     }
 
     proptest::proptest! {

@@ -3,17 +3,17 @@
 //! The body is read strictly, a profile's rules choose the elements that are events, and each becomes an event with its
 //! own identity and its own bytes. A bad element of a batch becomes evidence without work and never fails the others.
 
+mod fault;
+pub(crate) mod json;
+mod form;
+mod path;
+pub(crate) mod source;
+mod time;
+mod rule;
+mod select;
 mod canonical;
 mod envelope;
 mod event;
-mod fault;
-mod form;
-pub(crate) mod json;
-mod path;
-mod rule;
-mod select;
-pub(crate) mod source;
-mod time;
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -103,7 +103,7 @@ struct Reading<'a> {
 }
 
 impl Decoder {
-    pub(crate) fn compile(file: &ProfileFile, secret_headers: &[String]) -> Result<Self, Flaw> {
+    pub(crate) fn compile(file: &ProfileFile) -> Result<Self, Flaw> {
         let format = match file.body.format.as_str() {
             "json" => Format::Json,
             "form" => Format::Form,
@@ -114,9 +114,7 @@ impl Decoder {
             }
         };
         if file.body.form_json.is_some() && format == Format::Json {
-            return Err(Flaw::new("a JSON body has no fields"))
-                .under("form_json")
-                .under("body");
+            return Err(Flaw::new("a JSON body has no fields")).under("form_json").under("body");
         }
         let mut names = vec!["body".to_owned()];
         let mut documents = Vec::new();
@@ -131,9 +129,7 @@ impl Decoder {
         let mut element_names: Vec<&str> = names.iter().map(String::as_str).collect();
         element_names.push("element");
         let retry_horizon = match &file.delivery.retry_horizon {
-            Some(text) => crate::profile::duration::parse(text)
-                .under("retry_horizon")
-                .under("delivery")?,
+            Some(text) => crate::profile::duration::parse(text).under("retry_horizon").under("delivery")?,
             None => Duration::ZERO,
         };
         Ok(Self {
@@ -156,12 +152,21 @@ impl Decoder {
                     .under("kind")
                     .under("unsupported")?,
             },
-            keep_headers: keep_headers(&file.keep.headers, secret_headers)
-                .under("headers")
-                .under("keep")?,
+            keep_headers: keep_headers(&file.keep.headers).under("headers").under("keep")?,
             keep_query: file.keep.query,
-            evidence_window: IdentityWindow(retry_horizon.max(Duration::from_secs(86_400))),
+            evidence_window: IdentityWindow(retry_horizon.max(Duration::from_hours(24))),
         })
+    }
+
+    /// What vouches for a request is not handed on.
+    pub(crate) fn keeps_none_of(&self, secret_headers: &[String]) -> Result<(), Flaw> {
+        match self.keep_headers.iter().position(|name| secret_headers.contains(name)) {
+            None => Ok(()),
+            Some(index) => Err(Flaw::new("this header verifies the delivery and is not kept"))
+                .at(index)
+                .under("headers")
+                .under("keep"),
+        }
     }
 
     /// The events of a delivery.
@@ -180,39 +185,18 @@ impl Decoder {
         for document in &self.documents {
             let mut bound = vec![Some(whole(&json))];
             bound.extend(inner.iter().map(|json| json.as_ref().map(whole)));
-            let view = View {
-                request,
-                form: form.as_ref(),
-                bound: &bound,
-                volatile: &[],
-            };
+            let view = View { request, form: form.as_ref(), bound: &bound, volatile: &[] };
             let parsed = document.read(&view);
             inner.push(parsed);
         }
         let mut bound = vec![Some(whole(&json))];
         bound.extend(inner.iter().map(|json| json.as_ref().map(whole)));
 
-        let reading = Reading {
-            decoder: self,
-            request,
-            text,
-            form: form.as_ref(),
-            json: &json,
-            bound: &bound,
-        };
-        let view = View {
-            request,
-            form: form.as_ref(),
-            bound: &bound,
-            volatile: &[],
-        };
+        let reading = Reading { decoder: self, request, text, form: form.as_ref(), json: &json, bound: &bound };
+        let view = View { request, form: form.as_ref(), bound: &bound, volatile: &[] };
         let found = select::select(&self.rules, &json, &view)?;
         let batch = found.len() > 1;
-        Ok(Delivery {
-            digest,
-            events: reading.events(&found)?,
-            batch,
-        })
+        Ok(Delivery { digest, events: reading.events(&found)?, batch })
     }
 
     /// The document that rules look at: the JSON body, the JSON in a field of the form, or the form's fields.
@@ -223,10 +207,7 @@ impl Decoder {
         let Some(name) = &self.form_json else {
             return Json::parse(Cow::Owned(form.to_json().to_string())).map_err(DecodeError::body);
         };
-        let fault = |fault| DecodeError::Shape {
-            path: format!("form:{name}"),
-            fault,
-        };
+        let fault = |fault| DecodeError::Shape { path: format!("form:{name}"), fault };
         match form.get(name) {
             Ok(Some(text)) => Json::parse(Cow::Borrowed(text)).map_err(fault),
             Ok(None) => Err(fault(Fault::Missing)),
@@ -250,10 +231,7 @@ impl Document {
                 return Err(flaw).under("parse");
             }
         };
-        Ok(Self {
-            from: Source::compile(&file.from, &names).under("from")?,
-            parse,
-        })
+        Ok(Self { from: Source::compile(&file.from, &names).under("from")?, parse })
     }
 
     /// The document, or nothing: then what is looked for in it is missing.
@@ -268,10 +246,7 @@ impl Document {
 }
 
 fn whole<'a>(json: &'a Json<'a>) -> Bound<'a> {
-    Bound {
-        json,
-        place: (0, json.root()),
-    }
+    Bound { json, place: (0, json.root()) }
 }
 
 /// The body as text. A byte order mark is refused and not passed over: JSON must not begin with one, and what reads the
@@ -287,22 +262,19 @@ fn text(body: &[u8]) -> Result<&str, Fault> {
 }
 
 fn looks_like_a_form(request: &Request<'_>, text: &str) -> bool {
-    match request
-        .content_type()
-        .map(|value| value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
-    {
+    match request.content_type().map(|value| value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()) {
         Some(media_type) => media_type == "application/x-www-form-urlencoded",
         None => !text.trim_start().starts_with(['{', '[']),
     }
 }
 
 /// The names in lower case. What vouches for a request is for us alone: whoever has it could send such requests.
-fn keep_headers(names: &[String], secret_headers: &[String]) -> Result<Vec<String>, Flaw> {
+fn keep_headers(names: &[String]) -> Result<Vec<String>, Flaw> {
     let words = ["signature", "authorization", "cookie", "token", "secret", "password"];
     let mut kept = Vec::new();
     for (index, name) in names.iter().enumerate() {
         let name = name.to_ascii_lowercase();
-        if secret_headers.contains(&name) || words.iter().any(|word| name.contains(word)) {
+        if words.iter().any(|word| name.contains(word)) {
             return Err(Flaw::new(format!("`{name}` is a credential and is not kept"))).at(index);
         }
         kept.push(name);

@@ -53,9 +53,7 @@ fn walk<'v>(
     from: Place<'v>,
     segments: impl IntoIterator<Item = impl Borrow<Segment>>,
 ) -> Option<Place<'v>> {
-    segments
-        .into_iter()
-        .try_fold(from, |(id, value), segment| json.step(id, value, segment.borrow()))
+    segments.into_iter().try_fold(from, |(id, value), segment| json.step(id, value, segment.borrow()))
 }
 
 /// The segments of a path that is only names and indexes.
@@ -73,12 +71,10 @@ fn plain(text: &str) -> Option<Vec<Segment>> {
             rest = &tail[end..];
         } else {
             let (index, tail) = rest.strip_prefix('[')?.split_once(']')?;
-            segments.push(
-                match index.strip_prefix('\'').and_then(|index| index.strip_suffix('\'')) {
-                    Some(name) if !name.contains(['\'', '\\']) => Segment::Name(name.to_owned()),
-                    _ => Segment::Index(index.parse().ok()?),
-                },
-            );
+            segments.push(match index.strip_prefix('\'').and_then(|index| index.strip_suffix('\'')) {
+                Some(name) if !name.contains(['\'', '\\']) => Segment::Name(name.to_owned()),
+                _ => Segment::Index(index.parse().ok()?),
+            });
             rest = tail;
         }
     }
@@ -95,7 +91,6 @@ pub(crate) fn widened(text: &str) -> Result<Option<Path>, Flaw> {
     for (at, c) in text.char_indices() {
         match (quote, c) {
             (Some(q), _) if c == q && before != '\\' => quote = None,
-            (Some(_), _) => {}
             (None, '\'' | '"') => quote = Some(c),
             (None, '[') => {
                 depth += 1;
@@ -114,9 +109,7 @@ pub(crate) fn widened(text: &str) -> Result<Option<Path>, Flaw> {
         // An escaped backslash does not escape what follows it.
         before = if before == '\\' && c == '\\' { ' ' } else { c };
     }
-    opened_filter
-        .map(|at| Path::compile(&format!("{}[*]", &text[..at])))
-        .transpose()
+    opened_filter.map(|at| Path::compile(&format!("{}[*]", &text[..at]))).transpose()
 }
 
 #[cfg(test)]
@@ -127,10 +120,7 @@ mod tests {
     fn found(text: &str, path: &str) -> Vec<String> {
         let json = Json::parse(text.into()).unwrap();
         let path = Path::compile(path).unwrap();
-        path.places(&json, (0, json.root()))
-            .into_iter()
-            .map(|(id, _)| json.slice(id).to_owned())
-            .collect()
+        path.places(&json, (0, json.root())).into_iter().map(|(id, _)| json.slice(id).to_owned()).collect()
     }
 
     #[test]

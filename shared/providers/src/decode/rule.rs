@@ -83,15 +83,9 @@ impl Rule {
             let compiled = Fallback::compile(&fallback.method, &fallback.window);
             without_id.push(compiled.at(index).under("without_id")?);
         }
-        if without_id
-            .iter()
-            .any(|fallback| matches!(fallback, Fallback::LeadEvent(_)))
-            && fields.resource.is_empty()
-        {
-            return Err(Flaw::new(
-                "an event is known by its resource, and nothing says where that stands",
-            ))
-            .under("without_id");
+        if without_id.iter().any(|fallback| matches!(fallback, Fallback::LeadEvent(_))) && fields.resource.is_empty() {
+            return Err(Flaw::new("an event is known by its resource, and nothing says where that stands"))
+                .under("without_id");
         }
         for (index, pointer) in file.volatile.iter().enumerate() {
             if !pointer.starts_with('/') {
@@ -121,10 +115,7 @@ impl Step {
             return Err(Flaw::new(format!("`{}` already means something", file.name))).under("as");
         }
         let path = Path::compile(&file.path).under("path")?;
-        Ok(Self {
-            path,
-            all: widened(&file.path).under("path")?,
-        })
+        Ok(Self { path, all: widened(&file.path).under("path")? })
     }
 
     pub(crate) fn all(&self) -> &Path {
@@ -141,10 +132,8 @@ impl Fallback {
         match method {
             "lead-event" => Ok(Self::LeadEvent(IdentityWindow(window))),
             "digest" => Ok(Self::Digest(IdentityWindow(window))),
-            other => Err(Flaw::new(format!(
-                "`{other}` is no way to know an event; there are lead-event and digest"
-            )))
-            .under("use"),
+            other => Err(Flaw::new(format!("`{other}` is no way to know an event; there are lead-event and digest")))
+                .under("use"),
         }
     }
 }

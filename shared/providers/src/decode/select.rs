@@ -36,10 +36,7 @@ pub(crate) fn select<'r, 'a>(
         let mut wide = vec![root];
         for step in &rule.steps {
             trails = further(&trails, |place| step.path.places(json, place))?;
-            wide = wide
-                .into_iter()
-                .flat_map(|place| step.all().places(json, place))
-                .collect();
+            wide = wide.into_iter().flat_map(|place| step.all().places(json, place)).collect();
             check_count(wide.len())?;
             seen.extend(wide.iter().copied());
         }
@@ -48,14 +45,7 @@ pub(crate) fn select<'r, 'a>(
                 continue;
             };
             if !overlaps(&taken, json, place.0) && applies(rule, json, &steps, view) {
-                taken.insert(
-                    place.0,
-                    Found {
-                        place,
-                        rule: Some(rule),
-                        steps,
-                    },
-                );
+                taken.insert(place.0, Found { place, rule: Some(rule), steps });
             }
         }
     }
@@ -65,24 +55,10 @@ pub(crate) fn select<'r, 'a>(
         .filter(|(id, _)| !overlaps(&taken, json, *id) && seen.range(id + 1..json.family(*id).end).next().is_none())
         .collect();
     for place in left {
-        taken.insert(
-            place.0,
-            Found {
-                place,
-                rule: None,
-                steps: Vec::new(),
-            },
-        );
+        taken.insert(place.0, Found { place, rule: None, steps: Vec::new() });
     }
     if taken.is_empty() {
-        taken.insert(
-            0,
-            Found {
-                place: root,
-                rule: None,
-                steps: Vec::new(),
-            },
-        );
+        taken.insert(0, Found { place: root, rule: None, steps: Vec::new() });
     }
     check_count(taken.len())?;
     Ok(taken.into_values().collect())
@@ -104,20 +80,13 @@ fn further<'a>(
 
 fn check_count(count: usize) -> Result<(), DecodeError> {
     let limit = MAX_EVENTS_PER_DELIVERY;
-    if count > limit {
-        Err(DecodeError::TooManyEvents { limit })
-    } else {
-        Ok(())
-    }
+    if count > limit { Err(DecodeError::TooManyEvents { limit }) } else { Ok(()) }
 }
 
 /// Whether something taken is this element, is in it, or holds it.
 fn overlaps<T>(taken: &BTreeMap<NodeId, T>, json: &Json<'_>, id: NodeId) -> bool {
     taken.range(json.family(id)).next().is_some()
-        || taken
-            .range(..id)
-            .next_back()
-            .is_some_and(|(before, _)| json.family(*before).contains(&id))
+        || taken.range(..id).next_back().is_some_and(|(before, _)| json.family(*before).contains(&id))
 }
 
 fn applies<'a>(rule: &Rule, json: &'a Json<'a>, steps: &[Place<'a>], view: &View<'a>) -> bool {

@@ -1,5 +1,7 @@
 //! Sources: where a field's text comes from, with fallbacks and joins.
 
+use std::borrow::Cow;
+
 use super::json::Json;
 use super::path::{Path, Place};
 use super::{Fault, canonical, form::Form};
@@ -74,12 +76,10 @@ impl Source {
             Flaw::new(format!("`{text}` is not a source: write {known}"))
         })?;
         let number = |name: &str| {
-            names.iter().position(|known| *known == name).ok_or_else(|| {
-                Flaw::new(format!(
-                    "nothing is called `{name}` here; there are {}",
-                    names.join(", ")
-                ))
-            })
+            names
+                .iter()
+                .position(|known| *known == name)
+                .ok_or_else(|| Flaw::new(format!("nothing is called `{name}` here; there are {}", names.join(", "))))
         };
         match kind {
             "const" => Ok(Self::Const(rest.to_owned())),
@@ -96,16 +96,8 @@ impl Source {
     pub(crate) fn text(&self, view: &View<'_>) -> Result<Option<String>, Fault> {
         let text = match self {
             Self::Const(text) => Some(text.clone()),
-            Self::Header(name) => view
-                .request
-                .header(name)
-                .map_err(|_| Fault::Duplicate)?
-                .map(str::to_owned),
-            Self::Query(name) => view
-                .request
-                .query_parameter(name)
-                .map_err(|_| Fault::Duplicate)?
-                .map(|value| value.into_owned()),
+            Self::Header(name) => view.request.header(name).map_err(|_| Fault::Duplicate)?.map(str::to_owned),
+            Self::Query(name) => view.request.query_parameter(name).map_err(|_| Fault::Duplicate)?.map(Cow::into_owned),
             Self::Form(name) => match view.form {
                 Some(form) => form.get(name).map_err(|_| Fault::Duplicate)?.map(str::to_owned),
                 None => None,
@@ -151,10 +143,7 @@ impl Sources {
             .enumerate()
             .map(|(index, text)| Alternative::compile(text, names, joined_key).at(index))
             .collect::<Result<_, _>>()?;
-        Ok(Self {
-            alternatives,
-            shown: texts.join(" | "),
-        })
+        Ok(Self { alternatives, shown: texts.join(" | ") })
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -184,13 +173,7 @@ impl Alternative {
     fn compile(text: &str, names: &Names<'_>, joined_key: bool) -> Result<Self, Flaw> {
         if !text.contains('{') {
             let source = Source::compile(text, names)?;
-            return Ok(Self {
-                parts: vec![Part::Source {
-                    source,
-                    optional: false,
-                }],
-                escape: false,
-            });
+            return Ok(Self { parts: vec![Part::Source { source, optional: false }], escape: false });
         }
         let mut parts = Vec::new();
         let mut rest = text;
@@ -201,10 +184,7 @@ impl Alternative {
             let close = closing_brace(&rest[open..]).ok_or_else(|| Flaw::new("a `{` is never closed"))?;
             let inner = &rest[open + 1..open + close];
             let (inner, optional) = inner.strip_suffix('?').map_or((inner, false), |inner| (inner, true));
-            parts.push(Part::Source {
-                source: Source::compile(inner, names)?,
-                optional,
-            });
+            parts.push(Part::Source { source: Source::compile(inner, names)?, optional });
             rest = &rest[open + close + 1..];
         }
         if !rest.is_empty() {
@@ -218,9 +198,7 @@ impl Alternative {
                 _ => None,
             });
             if !parts.windows(2).all(apart) || !texts.clone().all(|text| text.contains(':')) {
-                return Err(Flaw::new(
-                    "the parts of a joined id are kept apart by a `:` between them",
-                ));
+                return Err(Flaw::new("the parts of a joined id are kept apart by a `:` between them"));
             }
         }
         Ok(Self { parts, escape })
@@ -256,7 +234,6 @@ fn closing_brace(text: &str) -> Option<usize> {
     for (at, c) in text.char_indices() {
         match (quote, c) {
             (Some(q), _) if c == q => quote = None,
-            (Some(_), _) => {}
             (None, '\'' | '"') => quote = Some(c),
             (None, '}') => return Some(at),
             _ => {}
@@ -314,11 +291,8 @@ mod tests {
         let body =
             r#"{"id":9007199254740993,"f":1.10,"t":true,"n":null,"e":"","o":{},"a":["x","y"],"s":"a:b\\","}":"brace"}"#;
         let json = Json::parse(body.into()).unwrap();
-        let headers = [
-            ("X-Id".to_owned(), "h1".to_owned()),
-            ("twice".into(), "1".into()),
-            ("twice".into(), "1".into()),
-        ];
+        let headers =
+            [("X-Id".to_owned(), "h1".to_owned()), ("twice".into(), "1".into()), ("twice".into(), "1".into())];
         let request = Request {
             method: "POST",
             path_token: None,
@@ -327,19 +301,9 @@ mod tests {
             headers: &headers,
             body: b"",
         };
-        let bound = [Some(Bound {
-            json: &json,
-            place: (0, json.root()),
-        })];
-        let view = View {
-            request: &request,
-            form: None,
-            bound: &bound,
-            volatile: &[],
-        };
-        Sources::compile(&[source.to_owned()], &["body"], joined_key)
-            .unwrap()
-            .text(&view)
+        let bound = [Some(Bound { json: &json, place: (0, json.root()) })];
+        let view = View { request: &request, form: None, bound: &bound, volatile: &[] };
+        Sources::compile(&[source.to_owned()], &["body"], joined_key).unwrap().text(&view)
     }
 
     #[test]
@@ -372,15 +336,8 @@ mod tests {
 
     #[test]
     fn the_parts_of_a_joined_id_cannot_run_into_each_other() {
-        assert_eq!(
-            text("p:{body:$.s}:{header:x-id}", true),
-            Ok(Some("p:a\\:b\\\\:h1".into()))
-        );
-        assert_eq!(
-            text("p:{body:$.s}", true),
-            Ok(Some("p:a:b\\".into())),
-            "one part needs nothing to be kept from"
-        );
+        assert_eq!(text("p:{body:$.s}:{header:x-id}", true), Ok(Some("p:a\\:b\\\\:h1".into())));
+        assert_eq!(text("p:{body:$.s}", true), Ok(Some("p:a:b\\".into())), "one part needs nothing to be kept from");
         let compile = |text: &str| Sources::compile(&[text.to_owned()], &["body"], true);
         assert!(compile("{body:$.a}{body:$.b}").is_err());
         assert!(compile("{body:$.a}-{body:$.b}").is_err());
@@ -388,15 +345,7 @@ mod tests {
 
     #[test]
     fn a_source_that_cannot_work_is_refused_when_it_is_read() {
-        for bad in [
-            "id",
-            "item:$.x",
-            "body:id",
-            "header:",
-            "{body:$.x",
-            "digest:item",
-            "body:",
-        ] {
+        for bad in ["id", "item:$.x", "body:id", "header:", "{body:$.x", "digest:item", "body:"] {
             assert!(Sources::compile(&[bad.to_owned()], &["body"], false).is_err(), "{bad}");
         }
     }

@@ -67,10 +67,7 @@ mod tests {
         ] {
             assert_eq!(Unit::Either.read(text).map(Timestamp::as_millis), millis, "{text}");
         }
-        assert_eq!(
-            Unit::Seconds.read("100000000000").map(Timestamp::as_millis),
-            Some(100_000_000_000_000)
-        );
+        assert_eq!(Unit::Seconds.read("100000000000").map(Timestamp::as_millis), Some(100_000_000_000_000));
         assert_eq!(Unit::Millis.read("5").map(Timestamp::as_millis), Some(5));
     }
 }

@@ -11,10 +11,7 @@ use super::{Profile, ProfileError};
 const BUILT_IN: &[(&str, &str)] = &[
     ("generic", include_str!("../../profiles/generic.toml")),
     ("github", include_str!("../../profiles/github.toml")),
-    (
-        "standard-webhooks",
-        include_str!("../../profiles/standard-webhooks.toml"),
-    ),
+    ("standard-webhooks", include_str!("../../profiles/standard-webhooks.toml")),
     ("stripe", include_str!("../../profiles/stripe.toml")),
     ("thumbtack", include_str!("../../profiles/thumbtack.toml")),
     ("yelp", include_str!("../../profiles/yelp.toml")),
@@ -36,14 +33,8 @@ struct Lazy {
 impl Profiles {
     /// Every profile that Hookbox brings along.
     pub fn built_in() -> Self {
-        let lazy = |text| Lazy {
-            text,
-            parsed: OnceLock::new(),
-        };
-        Self {
-            built_in: BUILT_IN.iter().map(|(name, text)| (*name, lazy(*text))).collect(),
-            added: BTreeMap::new(),
-        }
+        let lazy = |text| Lazy { text, parsed: OnceLock::new() };
+        Self { built_in: BUILT_IN.iter().map(|(name, text)| (*name, lazy(*text))).collect(), added: BTreeMap::new() }
     }
 
     /// Adds a user's own profile, in the place of a built-in one of the same name.
@@ -70,12 +61,7 @@ impl Profiles {
 
     /// The names of all profiles, in alphabetical order.
     pub fn names(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = self
-            .built_in
-            .keys()
-            .copied()
-            .chain(self.added.keys().map(String::as_str))
-            .collect();
+        let mut names: Vec<&str> = self.built_in.keys().copied().chain(self.added.keys().map(String::as_str)).collect();
         names.sort_unstable();
         names.dedup();
         names

@@ -47,10 +47,7 @@ pub(crate) struct Flaw {
 
 impl Flaw {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self {
-            steps: Vec::new(),
-            message: message.into(),
-        }
+        Self { steps: Vec::new(), message: message.into() }
     }
 
     pub(crate) fn under(mut self, key: &'static str) -> Self {
@@ -70,16 +67,11 @@ impl Flaw {
             match step {
                 Step::Key(name) if key.is_empty() => key.push_str(name),
                 Step::Key(name) => key.extend([".", name]),
-                Step::Index(index) => key.push_str(&format!("[{index}]")),
+                Step::Index(index) => key.extend(["[", &index.to_string(), "]"]),
             }
         }
         let line = text.and_then(|text| line_of(text, &self.steps));
-        ProfileError {
-            profile: profile.map(str::to_owned),
-            line,
-            key,
-            message: self.message,
-        }
+        ProfileError { profile: profile.map(str::to_owned), line, key, message: self.message }
     }
 }
 
@@ -102,12 +94,7 @@ impl<T> Placed<T> for Result<T, Flaw> {
 /// An error of the TOML reader, with its line.
 pub(crate) fn from_toml(profile: Option<&str>, text: &str, error: &toml::de::Error) -> ProfileError {
     let line = error.span().map(|span| line_at(text, span.start));
-    ProfileError {
-        profile: profile.map(str::to_owned),
-        line,
-        key: String::new(),
-        message: error.message().to_owned(),
-    }
+    ProfileError { profile: profile.map(str::to_owned), line, key: String::new(), message: error.message().to_owned() }
 }
 
 fn line_at(text: &str, offset: usize) -> usize {
@@ -121,14 +108,13 @@ fn line_of(text: &str, steps: &[Step]) -> Option<usize> {
     let mut here = &DeValue::Table(table.into_inner());
     for step in steps.iter().rev() {
         let inner = match (step, here) {
-            (Step::Key(name), DeValue::Table(table)) => table
-                .iter()
-                .find(|(key, _)| key.get_ref().as_ref() == *name)
-                .map(|(key, value)| {
+            (Step::Key(name), DeValue::Table(table)) => {
+                table.iter().find(|(key, _)| key.get_ref().as_ref() == *name).map(|(key, value)| {
                     offset = key.span().start;
                     value
-                }),
-            (Step::Index(index), DeValue::Array(array)) => array.iter().nth(*index).inspect(|value| {
+                })
+            }
+            (Step::Index(index), DeValue::Array(array)) => array.get(*index).inspect(|value| {
                 offset = value.span().start;
             }),
             _ => None,
@@ -151,11 +137,7 @@ mod tests {
         let flaw = Flaw::new("no").at(1).under("id").at(0).under("event");
         let error = flaw.locate(Some("p"), Some(text));
         assert_eq!(error.to_string(), "profile `p`, line 5, `event[0].id[1]`: no");
-        let missing = Flaw::new("no")
-            .under("kind")
-            .at(0)
-            .under("event")
-            .locate(None, Some(text));
+        let missing = Flaw::new("no").under("kind").at(0).under("event").locate(None, Some(text));
         assert_eq!(missing.to_string(), "profile `?`, line 2, `event[0].kind`: no");
     }
 }

@@ -32,8 +32,7 @@ pub struct Profile {
     name: Provider,
     response_budget: Option<Duration>,
     retry_horizon: Option<Duration>,
-    /// The profile as it is without anything of an integration.
-    default: Configured,
+    shared: Arc<Shared>,
 }
 
 /// A profile with an integration's own settings: what verifies and decodes its deliveries. Cheap to clone and keep.
@@ -42,8 +41,14 @@ pub struct Configured(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    file: Arc<ProfileFile>,
     scheme: Scheme,
+    shared: Arc<Shared>,
+}
+
+/// What does not depend on the scheme.
+#[derive(Debug)]
+struct Shared {
+    file: Arc<ProfileFile>,
     handshakes: Vec<handshake::Rule>,
     decoder: Decoder,
     acknowledgement: Option<Answer>,
@@ -58,21 +63,17 @@ impl Profile {
     }
 
     fn check(file: ProfileFile) -> Result<Self, Flaw> {
-        let name = file
-            .name
-            .parse()
-            .map_err(|error| Flaw::new(format!("{error}")))
-            .under("name")?;
+        let name = file.name.parse().map_err(|error| Flaw::new(format!("{error}"))).under("name")?;
         let delivery = &file.delivery;
         let duration = |text: &Option<String>| text.as_deref().map(duration::parse).transpose();
-        let response_budget = duration(&delivery.response_budget)
-            .under("response_budget")
-            .under("delivery")?;
-        let retry_horizon = duration(&delivery.retry_horizon)
-            .under("retry_horizon")
-            .under("delivery")?;
+        let response_budget = duration(&delivery.response_budget).under("response_budget").under("delivery")?;
+        let retry_horizon = duration(&delivery.retry_horizon).under("retry_horizon").under("delivery")?;
         overrides::check(&file.overridable)?;
+        if file.verify.is_empty() {
+            return Err(Flaw::new("nothing verifies a delivery")).under("verify");
+        }
         let file = Arc::new(file);
+        let shared = Arc::new(Shared::compile(&file)?);
         for (index, scheme) in file.verify.iter().enumerate() {
             let earlier = &file.verify[..index];
             if file.verify.len() > 1 && scheme.variant.is_none() {
@@ -82,33 +83,13 @@ impl Profile {
                     .under("verify");
             }
             if earlier.iter().any(|other| other.variant == scheme.variant) {
-                return Err(Flaw::new("there already is such a variant"))
-                    .under("variant")
-                    .at(index)
-                    .under("verify");
+                return Err(Flaw::new("there already is such a variant")).under("variant").at(index).under("verify");
             }
             // Every variant is tried, so that a mistake shows when the profile is read and not when it is used.
-            Configured::compile(&file, index, scheme)?;
+            Configured::compile(&shared, scheme, Some(index))?;
         }
-        let scheme = file
-            .verify
-            .first()
-            .ok_or_else(|| Flaw::new("nothing verifies a delivery"))
-            .under("verify")?;
-        let default = Configured::compile(&file, 0, scheme)?;
-        let profile = Self {
-            name,
-            response_budget,
-            retry_horizon,
-            default,
-            file,
-        };
-        profile
-            .default
-            .sample(&SampleValues::default())
-            .map_err(Flaw::new)
-            .under("sample")?;
-        Ok(profile)
+        Sample::build(&file.sample, &SampleValues::default()).map_err(Flaw::new).under("sample")?;
+        Ok(Self { file, name, response_budget, retry_horizon, shared })
     }
 
     /// The profile as an integration uses it.
@@ -121,33 +102,28 @@ impl Profile {
         overrides: Option<&serde_json::Value>,
     ) -> Result<Configured, ProfileError> {
         let located = |flaw: Flaw| flaw.locate(Some(self.name.as_str()), None);
-        if variant.is_none() && overrides.is_none() {
-            return Ok(self.default.clone());
-        }
-        let index = match variant {
-            None => 0,
-            Some(name) => self.variant(name).map_err(located)?,
+        let index = variant.map_or(Ok(0), |name| self.variant(name)).map_err(located)?;
+        let scheme = self.file.verify.get(index).cloned().unwrap_or_default();
+        let (shared, scheme) = match overrides {
+            None => (Arc::clone(&self.shared), scheme),
+            Some(overrides) => {
+                let changed = overrides::apply(&self.file, &scheme, overrides).map_err(located)?;
+                let shared = match changed.file {
+                    None => Arc::clone(&self.shared),
+                    Some(file) => Arc::new(Shared::compile(&Arc::new(file)).map_err(located)?),
+                };
+                (shared, changed.scheme)
+            }
         };
-        let Some(scheme) = self.file.verify.get(index) else {
-            return Ok(self.default.clone());
-        };
-        let (file, scheme) = match overrides {
-            None => (Arc::clone(&self.file), scheme.clone()),
-            Some(overrides) => overrides::apply(&self.file, scheme, overrides)
-                .map(|(file, scheme)| (Arc::new(file), scheme))
-                .map_err(located)?,
-        };
-        Configured::compile(&file, index, &scheme).map_err(located)
+        Configured::compile(&shared, &scheme, None).map_err(located)
     }
 
     fn variant(&self, name: &str) -> Result<usize, Flaw> {
         let mut variants = self.file.verify.iter();
-        variants
-            .position(|scheme| scheme.variant.as_deref() == Some(name))
-            .ok_or_else(|| {
-                let known: Vec<&str> = self.variants().collect();
-                Flaw::new(format!("there is no variant `{name}`; there are: {}", known.join(", "))).under("variant")
-            })
+        variants.position(|scheme| scheme.variant.as_deref() == Some(name)).ok_or_else(|| {
+            let known: Vec<&str> = self.variants().collect();
+            Flaw::new(format!("there is no variant `{name}`; there are: {}", known.join(", "))).under("variant")
+        })
     }
 
     /// The provider's name, as in a path and in `hookbox.toml`.
@@ -186,23 +162,30 @@ impl Profile {
     }
 }
 
-impl Configured {
-    fn compile(file: &Arc<ProfileFile>, variant: usize, scheme: &SchemeFile) -> Result<Self, Flaw> {
-        let scheme = Scheme::compile(scheme).at(variant).under("verify")?;
+impl Shared {
+    fn compile(file: &Arc<ProfileFile>) -> Result<Self, Flaw> {
         let handshakes = file.handshake.iter().enumerate();
-        Ok(Self(Arc::new(Inner {
+        let acknowledgement = file.acknowledgement.as_ref();
+        Ok(Self {
+            file: Arc::clone(file),
             handshakes: handshakes
                 .map(|(index, file)| handshake::Rule::compile(file).at(index).under("handshake"))
                 .collect::<Result<_, _>>()?,
-            decoder: Decoder::compile(file, &scheme.secret_headers())?,
-            acknowledgement: file
-                .acknowledgement
-                .as_ref()
+            decoder: Decoder::compile(file)?,
+            acknowledgement: acknowledgement
                 .map(|answer| Answer::compile(answer).under("acknowledgement"))
                 .transpose()?,
-            scheme,
-            file: Arc::clone(file),
-        })))
+        })
+    }
+}
+
+impl Configured {
+    /// `index` is the scheme's place in the profile, where it stands in one as it is.
+    fn compile(shared: &Arc<Shared>, scheme: &SchemeFile, index: Option<usize>) -> Result<Self, Flaw> {
+        let placed = |flaw: Flaw| index.map_or(flaw.clone(), |index| flaw.at(index).under("verify"));
+        let scheme = Scheme::compile(scheme).map_err(placed)?;
+        shared.decoder.keeps_none_of(&scheme.secret_headers())?;
+        Ok(Self(Arc::new(Inner { scheme, shared: Arc::clone(shared) })))
     }
 
     /// Whether the request comes from somebody who knows one of the secrets. `now` is when it arrived at the edge.
@@ -218,19 +201,17 @@ impl Configured {
         fetched: &Fetched,
         now: Timestamp,
     ) -> Option<Handshake> {
-        handshake::answer(&self.0.handshakes, request, || {
-            self.verify(request, secrets, fetched, now)
-        })
+        handshake::answer(&self.0.shared.handshakes, request, || self.verify(request, secrets, fetched, now))
     }
 
     /// The events of a delivery that has been verified.
     pub fn decode(&self, request: &Request<'_>) -> Result<Delivery, DecodeError> {
-        self.0.decoder.decode(request)
+        self.0.shared.decoder.decode(request)
     }
 
     /// The answer that this provider wants after everything is committed; `None` for Hookbox's own.
     pub fn acknowledgement(&self) -> Option<&Answer> {
-        self.0.acknowledgement.as_ref()
+        self.0.shared.acknowledgement.as_ref()
     }
 
     /// The name of the scheme that verifies.
@@ -245,7 +226,7 @@ impl Configured {
 
     /// An example of a delivery, not signed yet.
     pub fn sample(&self, values: &SampleValues<'_>) -> Result<Sample, String> {
-        Sample::build(&self.0.file.sample, values)
+        Sample::build(&self.0.shared.file.sample, values)
     }
 
     /// The headers, and for a secret path the token, that make a request valid. `event_id` is the id that the signature

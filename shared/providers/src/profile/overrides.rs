@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::error::{Flaw, Placed};
-use super::file::{BodyFile, EventFile, KeepFile, OneOrMany, ProfileFile, SchemeFile, UnsupportedFile};
+use super::file::{EventFile, OneOrMany, ProfileFile, SchemeFile};
 
 /// What a profile may list under `overridable`: parameters of its scheme, or `*` for everything.
 const PARAMETERS: [&str; 13] = [
@@ -31,15 +31,16 @@ pub(super) fn check(overridable: &[String]) -> Result<(), Flaw> {
     Ok(())
 }
 
-/// The profile and the scheme as the integration changes them.
-pub(super) fn apply(
-    file: &ProfileFile,
-    scheme: &SchemeFile,
-    overrides: &Value,
-) -> Result<(ProfileFile, SchemeFile), Flaw> {
-    let overrides = overrides
-        .as_object()
-        .ok_or_else(|| Flaw::new("the integration's `verify` is not a table"))?;
+/// The profile as an integration changes it.
+pub(super) struct Changed {
+    /// Everything but the scheme, if anything of that is changed.
+    pub(super) file: Option<ProfileFile>,
+    pub(super) scheme: SchemeFile,
+}
+
+/// Puts an integration's settings over the profile's.
+pub(super) fn apply(file: &ProfileFile, scheme: &SchemeFile, overrides: &Value) -> Result<Changed, Flaw> {
+    let overrides = overrides.as_object().ok_or_else(|| Flaw::new("the integration's `verify` is not a table"))?;
     let everything = file.overridable.iter().any(|key| key == "*");
     for key in overrides.keys() {
         // How old a signature may be is the one thing that every integration may decide.
@@ -47,49 +48,39 @@ pub(super) fn apply(
             return Err(Flaw::new(format!("`{key}` is fixed for this provider")));
         }
     }
-    let mut file = file.clone();
-    let mut parameters = Map::new();
-    for (key, value) in overrides {
-        match key.as_str() {
-            "body" => file.body = read::<BodyFile>("body", value)?,
-            "event" => file.event = events(value)?,
-            "unsupported" => file.unsupported = read::<UnsupportedFile>("unsupported", value)?,
-            "keep" => file.keep = read::<KeepFile>("keep", value)?,
-            "kinds" => {
-                let kinds = read::<OneOrMany>("kinds", value)?;
-                for event in &mut file.event {
-                    event.kinds = kinds.as_slice().to_vec();
-                }
-            }
-            _ => {
-                parameters.insert(key.clone(), value.clone());
-            }
-        }
-    }
-    Ok((file, merged(scheme, parameters)?))
+    let mut changed = file.clone();
+    let mut parameters = overrides.clone();
+    let mut take = |key: &str| parameters.remove(key);
+    let mut any = false;
+    let mut put = |value: Option<Value>, change: &mut dyn FnMut(Value) -> Result<(), Flaw>| {
+        any |= value.is_some();
+        value.map_or(Ok(()), change)
+    };
+    put(take("body"), &mut |value| read("body", value).map(|body| changed.body = body))?;
+    put(take("unsupported"), &mut |value| read("unsupported", value).map(|answer| changed.unsupported = answer))?;
+    put(take("keep"), &mut |value| read("keep", value).map(|keep| changed.keep = keep))?;
+    put(take("event"), &mut |value| events(value).map(|events| changed.event = events))?;
+    put(take("kinds"), &mut |value| {
+        let kinds: OneOrMany = read("kinds", value)?;
+        changed.event.iter_mut().for_each(|event| event.kinds = kinds.as_slice().to_vec());
+        Ok(())
+    })?;
+    Ok(Changed { file: any.then_some(changed), scheme: merged(scheme, parameters)? })
 }
 
 /// One rule or a list of them, instead of the profile's.
-fn events(value: &Value) -> Result<Vec<EventFile>, Flaw> {
-    if value.is_array() {
-        read("event", value)
-    } else {
-        Ok(vec![read("event", value)?])
-    }
+fn events(value: Value) -> Result<Vec<EventFile>, Flaw> {
+    if value.is_array() { read("event", value) } else { Ok(vec![read("event", value)?]) }
 }
 
-fn read<T: serde::de::DeserializeOwned>(key: &'static str, value: &Value) -> Result<T, Flaw> {
-    serde_json::from_value(value.clone())
-        .map_err(|error| Flaw::new(error.to_string()))
-        .under(key)
+fn read<T: serde::de::DeserializeOwned>(key: &'static str, value: Value) -> Result<T, Flaw> {
+    serde_json::from_value(value).map_err(|error| Flaw::new(error.to_string())).under(key)
 }
 
 /// The scheme with the parameters put over its own. Another scheme starts with none.
 fn merged(scheme: &SchemeFile, parameters: Map<String, Value>) -> Result<SchemeFile, Flaw> {
     let wrong = |error: serde_json::Error| Flaw::new(error.to_string());
-    let another = parameters
-        .get("scheme")
-        .is_some_and(|name| name != scheme.scheme.as_str());
+    let another = parameters.get("scheme").is_some_and(|name| name != scheme.scheme.as_str());
     let mut merged = match serde_json::to_value(scheme).map_err(wrong)? {
         Value::Object(map) if !another => map,
         _ => Map::new(),

@@ -11,10 +11,7 @@ pub(super) struct Search {
 
 impl Search {
     pub(super) fn new() -> Self {
-        Self {
-            found: Choice::from(0),
-            index: 0,
-        }
+        Self { found: Choice::from(0), index: 0 }
     }
 
     /// Takes note of whether the candidate at `index` matched.
@@ -52,9 +49,6 @@ mod tests {
         assert_eq!(search.result(), Some(1));
         assert_eq!(Search::new().result(), None);
         assert!(bool::from(same_text(b"a", b"a")) && !bool::from(same_text(b"a", b"ab")));
-        assert!(
-            !bool::from(same_mac(b"a", b"ab")),
-            "another length is no match and no panic"
-        );
+        assert!(!bool::from(same_mac(b"a", b"ab")), "another length is no match and no panic");
     }
 }

@@ -9,7 +9,7 @@ use crate::profile::error::{Flaw, Placed};
 use crate::profile::file::SchemeFile;
 use crate::request::Request;
 use crate::secret::Secret;
-use crate::verdict::{Match, Reason, Refusal};
+use crate::verdict::{Match, Misconfiguration, Reason, Refusal};
 
 /// A credential and where it stands.
 #[derive(Clone, Debug)]
@@ -29,13 +29,8 @@ pub(crate) enum Credential {
 
 impl Credential {
     pub(super) fn token(file: &mut SchemeFile) -> Result<Self, Flaw> {
-        let header = file
-            .header
-            .take()
-            .ok_or_else(|| Flaw::new("the header of the token is not named"))?;
-        Ok(Self::Token {
-            header: header_name(&header).under("header")?,
-        })
+        let header = file.header.take().ok_or_else(|| Flaw::new("the header of the token is not named"))?;
+        Ok(Self::Token { header: header_name(&header).under("header")? })
     }
 
     pub(super) fn name(&self) -> &'static str {
@@ -56,10 +51,16 @@ impl Credential {
     }
 
     pub(super) fn verify(&self, request: &Request<'_>, secrets: &[Secret]) -> Result<Match, Refusal> {
+        if matches!(self, Self::Basic) {
+            let whole = |secret: &Secret| secret.text().contains(':');
+            if let Some(index) = secrets.iter().position(|secret| !whole(secret)) {
+                return Err(Misconfiguration::SecretEncoding { index }.into());
+            }
+        }
         let given: Vec<u8> = match self {
-            Self::Basic => STANDARD
-                .decode(authorization(request, "basic")?)
-                .map_err(|_| Reason::MalformedCredential)?,
+            Self::Basic => {
+                STANDARD.decode(authorization(request, "basic")?).map_err(|_| Reason::MalformedCredential)?
+            }
             Self::Bearer => authorization(request, "bearer")?.into(),
             Self::Token { header } => sole(request, header)?.into(),
             Self::PathToken => request.path_token.unwrap_or_default().into(),
@@ -72,25 +73,16 @@ impl Credential {
             search.note(index, same_text(&given, secret.text().as_bytes()));
         }
         let secret_index = search.result().ok_or(Reason::CredentialMismatch)?;
-        Ok(Match {
-            secret_index,
-            signed_at: None,
-        })
+        Ok(Match { secret_index, signed_at: None })
     }
 
     pub(super) fn sign(&self, secret: &Secret) -> Signed {
-        let header = |name: &str, value: String| Signed {
-            headers: vec![(name.to_owned(), value)],
-            path_token: None,
-        };
+        let header = |name: &str, value: String| Signed { headers: vec![(name.to_owned(), value)], path_token: None };
         match self {
             Self::Basic => header("Authorization", format!("Basic {}", STANDARD.encode(secret.text()))),
             Self::Bearer => header("Authorization", format!("Bearer {}", secret.text())),
             Self::Token { header: name } => header(name, secret.text().to_owned()),
-            Self::PathToken => Signed {
-                headers: Vec::new(),
-                path_token: Some(secret.text().to_owned()),
-            },
+            Self::PathToken => Signed { headers: Vec::new(), path_token: Some(secret.text().to_owned()) },
         }
     }
 }

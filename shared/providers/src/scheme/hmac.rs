@@ -28,9 +28,7 @@ impl Algorithm {
             None | Some("sha256") => Ok(Self::Sha256),
             Some("sha1") => Ok(Self::Sha1),
             Some("sha512") => Ok(Self::Sha512),
-            Some(other) => Err(Flaw::new(format!(
-                "`{other}` is no algorithm; there are sha1, sha256 and sha512"
-            ))),
+            Some(other) => Err(Flaw::new(format!("`{other}` is no algorithm; there are sha1, sha256 and sha512"))),
         }
     }
 
@@ -68,9 +66,7 @@ impl Encoding {
             None | Some("hex") => Ok(Self::Hex),
             Some("hex-lower") => Ok(Self::HexLower),
             Some("base64") => Ok(Self::Base64),
-            Some(other) => Err(Flaw::new(format!(
-                "`{other}` is no encoding; there are hex, hex-lower and base64"
-            ))),
+            Some(other) => Err(Flaw::new(format!("`{other}` is no encoding; there are hex, hex-lower and base64"))),
         }
     }
 
@@ -104,9 +100,7 @@ impl KeyEncoding {
             None | Some("text") => Ok(Self::Text),
             Some("hex") => Ok(Self::Hex),
             Some("base64") => Ok(Self::Base64),
-            Some(other) => Err(Flaw::new(format!(
-                "`{other}` is no key encoding; there are text, hex and base64"
-            ))),
+            Some(other) => Err(Flaw::new(format!("`{other}` is no key encoding; there are text, hex and base64"))),
         }
     }
 
@@ -150,19 +144,14 @@ struct Parsed<'a> {
 
 impl Hmac {
     pub(super) fn compile(file: &mut SchemeFile) -> Result<Self, Flaw> {
-        let header = file
-            .header
-            .take()
-            .ok_or_else(|| Flaw::new("the header of the signature is not named"))?;
+        let header = file.header.take().ok_or_else(|| Flaw::new("the header of the signature is not named"))?;
         let signed = SignedText::compile(file.signed.take().as_deref().unwrap_or("{body}")).under("signed")?;
         let unit = Unit::compile(file.timestamp_unit.take().as_deref()).under("timestamp_unit")?;
         let list = file.list.take();
         let timestamp = file.timestamp.take().map(|text| timestamp_from(&text, list.is_some()));
         let id = file.id.take().map(|text| match text.strip_prefix("header:") {
             Some(name) => header_name(name),
-            None => Err(Flaw::new(
-                "write `header:` and the name of the header that holds the signed id",
-            )),
+            None => Err(Flaw::new("write `header:` and the name of the header that holds the signed id")),
         });
         let scheme = Self {
             algorithm: Algorithm::compile(file.algorithm.take().as_deref()).under("algorithm")?,
@@ -184,10 +173,8 @@ impl Hmac {
             return Err(Flaw::new("there is no signed timestamp to compare with")).under("tolerance");
         }
         if scheme.signed.has(&Part::Id) != scheme.id_header.is_some() {
-            return Err(Flaw::new(
-                "an id counts only where it is signed: name it in both `id` and `signed`",
-            ))
-            .under("id");
+            return Err(Flaw::new("an id counts only where it is signed: name it in both `id` and `signed`"))
+                .under("id");
         }
         Ok(scheme)
     }
@@ -197,6 +184,11 @@ impl Hmac {
     }
 
     pub(super) fn verify(&self, request: &Request<'_>, secrets: &[Secret], now: Timestamp) -> Result<Match, Refusal> {
+        // First what is ours to get right: then a broken configuration shows with the first request, whatever that is.
+        let keys = self.keys(secrets)?;
+        if self.signed.has(&Part::Url) && request.url.is_none() {
+            return Err(Misconfiguration::NoUrl.into());
+        }
         let parsed = self.parse(signature_header(request, &self.header)?)?;
         let id = self.id(request)?;
         let timestamp = match &self.timestamp {
@@ -212,16 +204,10 @@ impl Hmac {
             (Some((_, unit)), Some(text)) => Some(unit.read(text)?),
             _ => None,
         };
-        let pieces = self
-            .signed
-            .pieces(request, timestamp.unwrap_or_default(), id.unwrap_or_default())?;
+        let pieces = self.signed.pieces(request, timestamp.unwrap_or_default(), id.unwrap_or_default())?;
         let mut search = Search::new();
-        for (index, secret) in secrets.iter().enumerate() {
-            let key = self
-                .key_encoding
-                .key(secret)
-                .ok_or(Misconfiguration::SecretEncoding { index })?;
-            let mac = self.algorithm.mac(&key, &pieces);
+        for (index, key) in keys.iter().enumerate() {
+            let mac = self.algorithm.mac(key, &pieces);
             for signature in &parsed.signatures {
                 search.note(index, same_mac(&mac, signature));
             }
@@ -230,10 +216,12 @@ impl Hmac {
         if let (Some(tolerance), Some(at)) = (self.tolerance, signed_at) {
             tolerance.check(at, now)?;
         }
-        Ok(Match {
-            secret_index,
-            signed_at,
-        })
+        Ok(Match { secret_index, signed_at })
+    }
+
+    fn keys(&self, secrets: &[Secret]) -> Result<Vec<Vec<u8>>, Misconfiguration> {
+        let key = |(index, secret)| self.key_encoding.key(secret).ok_or(Misconfiguration::SecretEncoding { index });
+        secrets.iter().enumerate().map(key).collect()
     }
 
     fn id<'a>(&self, request: &Request<'a>) -> Result<Option<&'a str>, Reason> {
@@ -248,21 +236,12 @@ impl Hmac {
     fn parse<'a>(&self, header: &'a str) -> Result<Parsed<'a>, Reason> {
         let Some(list) = &self.list else {
             let signature = self.signature(header).ok_or(Reason::MalformedSignature)?;
-            return Ok(Parsed {
-                timestamp: None,
-                signatures: vec![signature],
-            });
+            return Ok(Parsed { timestamp: None, signatures: vec![signature] });
         };
-        let mut parsed = Parsed {
-            timestamp: None,
-            signatures: Vec::new(),
-        };
+        let mut parsed = Parsed { timestamp: None, signatures: Vec::new() };
         let mut usable = false;
         for element in header.split(list.separator) {
-            let (key, value) = element
-                .trim_matches([' ', '\t'])
-                .split_once('=')
-                .ok_or(Reason::MalformedSignature)?;
+            let (key, value) = element.trim_matches([' ', '\t']).split_once('=').ok_or(Reason::MalformedSignature)?;
             if key == list.signature {
                 usable = true;
                 if parsed.signatures.len() == MAX_SIGNATURES {
@@ -284,9 +263,7 @@ impl Hmac {
     }
 
     fn signature(&self, text: &str) -> Option<Vec<u8>> {
-        self.encoding
-            .read(text.strip_prefix(self.prefix.as_str())?)
-            .filter(|mac| !mac.is_empty())
+        self.encoding.read(text.strip_prefix(self.prefix.as_str())?).filter(|mac| !mac.is_empty())
     }
 
     pub(super) fn sign(
@@ -306,15 +283,8 @@ impl Hmac {
             }
             None => "",
         };
-        let timestamp = self
-            .timestamp
-            .as_ref()
-            .map(|(_, unit)| unit.write(now))
-            .unwrap_or_default();
-        let pieces = self
-            .signed
-            .pieces(request, &timestamp, id)
-            .map_err(|_| SignError::NoUrl)?;
+        let timestamp = self.timestamp.as_ref().map(|(_, unit)| unit.write(now)).unwrap_or_default();
+        let pieces = self.signed.pieces(request, &timestamp, id).map_err(|_| SignError::NoUrl)?;
         let mac = self.algorithm.mac(&key, &pieces);
         let mut value = format!("{}{}", self.prefix, self.encoding.write(&mac));
         if let Some(list) = &self.list {
@@ -328,10 +298,7 @@ impl Hmac {
             _ => {}
         }
         headers.push((self.header.clone(), value));
-        Ok(Signed {
-            headers,
-            path_token: None,
-        })
+        Ok(Signed { headers, path_token: None })
     }
 }
 
@@ -340,8 +307,6 @@ fn timestamp_from(text: &str, has_list: bool) -> Result<TimestampFrom, Flaw> {
         Some(("header", name)) => header_name(name).map(TimestampFrom::Header),
         Some(("element", name)) if has_list && !name.is_empty() => Ok(TimestampFrom::Element(name.to_owned())),
         Some(("element", _)) => Err(Flaw::new("`element:` needs a `list` to be an element of")),
-        _ => Err(Flaw::new(
-            "write `header:` and a header, or `element:` and an element of the list",
-        )),
+        _ => Err(Flaw::new("write `header:` and a header, or `element:` and an element of the list")),
     }
 }

@@ -43,9 +43,7 @@ impl SignedText {
                 "body" => Part::Body,
                 other => {
                     let known = "{timestamp}, {id}, {url}, {method} and {body}";
-                    return Err(Flaw::new(format!(
-                        "`{{{other}}}` is nothing that can be signed; there are {known}"
-                    )));
+                    return Err(Flaw::new(format!("`{{{other}}}` is nothing that can be signed; there are {known}")));
                 }
             });
             rest = &tail[close + 1..];
@@ -100,18 +98,14 @@ impl Unit {
             None | Some("s") => Ok(Self::Seconds),
             Some("ms") => Ok(Self::Millis),
             Some("rfc3339") => Ok(Self::Rfc3339),
-            Some(other) => Err(Flaw::new(format!(
-                "`{other}` is no unit of time; there are s, ms and rfc3339"
-            ))),
+            Some(other) => Err(Flaw::new(format!("`{other}` is no unit of time; there are s, ms and rfc3339"))),
         }
     }
 
     pub(super) fn read(self, text: &str) -> Result<Timestamp, Reason> {
         let number = || -> Option<i64> {
             // More digits than the year 9999 has in milliseconds are no time.
-            (text.len() <= 15 && text.bytes().all(|b| b.is_ascii_digit()))
-                .then(|| text.parse().ok())
-                .flatten()
+            (text.len() <= 15 && text.bytes().all(|b| b.is_ascii_digit())).then(|| text.parse().ok()).flatten()
         };
         match self {
             Self::Seconds => number().map(Timestamp::from_seconds),

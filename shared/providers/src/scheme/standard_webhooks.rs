@@ -38,56 +38,43 @@ impl Key {
         if let Some(text) = text.strip_prefix("whpk_") {
             return ed25519::PublicKey::from_bytes(&STANDARD_PAD_INDIFFERENT.decode(text).ok()?).map(Self::Public);
         }
-        let key = STANDARD_PAD_INDIFFERENT
-            .decode(text.strip_prefix("whsec_").unwrap_or(text))
-            .ok()?;
+        let key = STANDARD_PAD_INDIFFERENT.decode(text.strip_prefix("whsec_").unwrap_or(text)).ok()?;
         (!key.is_empty()).then_some(Self::Shared(key))
     }
 }
 
 impl StandardWebhooks {
     pub(super) fn compile(file: &mut SchemeFile) -> Result<Self, Flaw> {
-        let families = file
-            .header_prefixes
-            .take()
-            .unwrap_or_else(|| vec!["webhook-".to_owned()]);
+        let families = file.header_prefixes.take().unwrap_or_else(|| vec!["webhook-".to_owned()]);
         if families.is_empty() {
             return Err(Flaw::new("no family of headers is named")).under("header_prefixes");
         }
         for (index, family) in families.iter().enumerate() {
             header_name(family).at(index).under("header_prefixes")?;
         }
-        Ok(Self {
-            families,
-            tolerance: Tolerance::take(file)?,
-        })
+        Ok(Self { families, tolerance: Tolerance::take(file)? })
     }
 
     pub(super) fn secret_headers(&self) -> Vec<String> {
-        self.families
-            .iter()
-            .map(|family| format!("{family}signature").to_ascii_lowercase())
-            .collect()
+        self.families.iter().map(|family| format!("{family}signature").to_ascii_lowercase()).collect()
     }
 
     pub(super) fn verify(&self, request: &Request<'_>, secrets: &[Secret], now: Timestamp) -> Result<Match, Refusal> {
+        let key = |(index, secret)| Key::read(secret).ok_or(Misconfiguration::SecretEncoding { index });
+        let keys = secrets.iter().enumerate().map(key).collect::<Result<Vec<_>, _>>()?;
         let family = self.family(request)?;
         let signatures = parse(signature_header(request, &format!("{family}signature"))?)?;
         let id = plain(request, &format!("{family}id"), Reason::MissingId, Reason::MalformedId)?;
-        let timestamp = plain(
-            request,
-            &format!("{family}timestamp"),
-            Reason::MissingTimestamp,
-            Reason::MalformedTimestamp,
-        )?;
+        let timestamp =
+            plain(request, &format!("{family}timestamp"), Reason::MissingTimestamp, Reason::MalformedTimestamp)?;
         let signed_at = Unit::Seconds.read(timestamp)?;
 
         let pieces = [id.as_bytes(), b".", timestamp.as_bytes(), b".", request.body];
         let mut search = Search::new();
-        for (index, secret) in secrets.iter().enumerate() {
-            match Key::read(secret).ok_or(Misconfiguration::SecretEncoding { index })? {
+        for (index, key) in keys.iter().enumerate() {
+            match key {
                 Key::Shared(key) => {
-                    let mac = Algorithm::Sha256.mac(&key, &pieces);
+                    let mac = Algorithm::Sha256.mac(key, &pieces);
                     for signature in &signatures.shared {
                         search.note(index, same_mac(&mac, signature));
                     }
@@ -104,10 +91,7 @@ impl StandardWebhooks {
         if let Some(tolerance) = self.tolerance {
             tolerance.check(signed_at, now)?;
         }
-        Ok(Match {
-            secret_index,
-            signed_at: Some(signed_at),
-        })
+        Ok(Match { secret_index, signed_at: Some(signed_at) })
     }
 
     /// The family that the request uses. Where it carries a second one, that must say the same: otherwise an id could
@@ -140,9 +124,7 @@ impl StandardWebhooks {
         let timestamp = Unit::Seconds.write(now);
         let pieces = [id.as_bytes(), b".", timestamp.as_bytes(), b".", request.body];
         let signature = if let Some(key) = secret.text().strip_prefix("whsk_") {
-            let key = STANDARD_PAD_INDIFFERENT
-                .decode(key)
-                .map_err(|_| SignError::SecretEncoding)?;
+            let key = STANDARD_PAD_INDIFFERENT.decode(key).map_err(|_| SignError::SecretEncoding)?;
             let signature = ed25519::sign(&key, &pieces.concat()).ok_or(SignError::SecretEncoding)?;
             format!("v1a,{}", STANDARD.encode(signature))
         } else {
@@ -152,19 +134,9 @@ impl StandardWebhooks {
             format!("v1,{}", STANDARD.encode(Algorithm::Sha256.mac(&key, &pieces)))
         };
         let family = self.families.first().map(String::as_str).unwrap_or_default();
-        let headers = [
-            ("id", id.to_owned()),
-            ("timestamp", timestamp),
-            ("signature", signature),
-        ];
-        let headers = headers
-            .into_iter()
-            .map(|(name, value)| (format!("{family}{name}"), value))
-            .collect();
-        Ok(Signed {
-            headers,
-            path_token: None,
-        })
+        let headers = [("id", id.to_owned()), ("timestamp", timestamp), ("signature", signature)];
+        let headers = headers.into_iter().map(|(name, value)| (format!("{family}{name}"), value)).collect();
+        Ok(Signed { headers, path_token: None })
     }
 }
 
@@ -185,10 +157,7 @@ struct Signatures {
 
 /// Reads `v1,… v1a,…`; versions that nobody knows yet are passed over.
 fn parse(header: &str) -> Result<Signatures, Reason> {
-    let mut signatures = Signatures {
-        shared: Vec::new(),
-        public: Vec::new(),
-    };
+    let mut signatures = Signatures { shared: Vec::new(), public: Vec::new() };
     let mut usable = 0;
     for element in header.split(' ').filter(|element| !element.is_empty()) {
         let (version, text) = element.split_once(',').ok_or(Reason::MalformedSignature)?;
@@ -203,11 +172,7 @@ fn parse(header: &str) -> Result<Signatures, Reason> {
         }
         list.extend(STANDARD.decode(text).ok().filter(|bytes| !bytes.is_empty()));
     }
-    if usable == 0 {
-        Err(Reason::NoUsableSignature)
-    } else {
-        Ok(signatures)
-    }
+    if usable == 0 { Err(Reason::NoUsableSignature) } else { Ok(signatures) }
 }
 
 #[cfg(test)]
@@ -224,15 +189,8 @@ mod tests {
         StandardWebhooks::compile(&mut file).unwrap()
     }
 
-    fn request<'a>(headers: &'a [(String, String)]) -> Request<'a> {
-        Request {
-            method: "POST",
-            path_token: None,
-            url: None,
-            query: None,
-            headers,
-            body: b"{}",
-        }
+    fn request(headers: &[(String, String)]) -> Request<'_> {
+        Request { method: "POST", path_token: None, url: None, query: None, headers, body: b"{}" }
     }
 
     #[test]
@@ -243,18 +201,9 @@ mod tests {
         let both: Vec<_> = signed
             .headers
             .iter()
-            .flat_map(|(name, value)| {
-                [
-                    (name.clone(), value.clone()),
-                    (name.replace("webhook", "svix"), value.clone()),
-                ]
-            })
+            .flat_map(|(name, value)| [(name.clone(), value.clone()), (name.replace("webhook", "svix"), value.clone())])
             .collect();
-        assert!(
-            scheme
-                .verify(&request(&both), std::slice::from_ref(&secret), now)
-                .is_ok()
-        );
+        assert!(scheme.verify(&request(&both), std::slice::from_ref(&secret), now).is_ok());
 
         let mut foreign = signed.headers.clone();
         foreign.push(("svix-id".into(), "msg_2".into()));
@@ -267,15 +216,8 @@ mod tests {
         let (scheme, now) = (scheme(), Timestamp::from_seconds(1_700_000_000));
         let private = Secret::new(format!("whsk_{}", STANDARD.encode([7; 32]))).unwrap();
         let public = Secret::new(format!("whpk_{}", STANDARD.encode(ed25519::public_key([7; 32])))).unwrap();
-        let mut headers = scheme
-            .sign(&request(&[]), Some("msg_1"), &private, now)
-            .unwrap()
-            .headers;
-        assert!(
-            scheme
-                .verify(&request(&headers), std::slice::from_ref(&public), now)
-                .is_ok()
-        );
+        let mut headers = scheme.sign(&request(&[]), Some("msg_1"), &private, now).unwrap().headers;
+        assert!(scheme.verify(&request(&headers), std::slice::from_ref(&public), now).is_ok());
         headers[2].1 = headers[2].1.replace("v1a,", "v1,");
         let refused = scheme.verify(&request(&headers), &[public], now);
         assert_eq!(refused, Err(Refusal::Invalid(Reason::SignatureMismatch)));

@@ -1,0 +1,162 @@
+//! What the provider is told. Nothing of the delivery is echoed.
+
+use hookbox_core::key::ReceiptId;
+use hookbox_providers::Answer;
+use lambda_http::http::{HeaderName, HeaderValue, StatusCode, header};
+use lambda_http::{Body, Response};
+use serde_json::{Value, json};
+
+/// How long a provider is asked to wait after a 503, in seconds. Providers that honour it come back once a short fault
+/// is over; the others follow their own schedule.
+const RETRY_AFTER_SECONDS: u64 = 5;
+
+/// What became of one event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accepted {
+    /// A new receipt with its jobs.
+    Created,
+    /// A new receipt without jobs: a kind that the profile does not support.
+    Ignored,
+    /// A new receipt without jobs: an element of a batch that could not be read.
+    Rejected,
+    /// The receipt was there already.
+    Duplicate,
+    /// The receipt was there already, and this delivery's content differs.
+    Conflict,
+}
+
+impl Accepted {
+    /// The state as the answer and the metrics name it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Ignored => "ignored",
+            Self::Rejected => "rejected",
+            Self::Duplicate => "duplicate",
+            Self::Conflict => "conflict",
+        }
+    }
+
+    fn already_processed(self) -> bool {
+        matches!(self, Self::Duplicate | Self::Conflict)
+    }
+}
+
+/// Why a delivery was not accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// Unknown endpoint, or a signature that is bad, missing, stale or there twice: one answer for all of them, so that
+    /// nobody can find out which endpoints exist.
+    Unauthorized,
+    /// The body is larger than can be stored.
+    TooLarge,
+    /// Not the documented shape; the path of the fault.
+    Malformed(String),
+    /// A kind that the profile refuses, or an event without a stable key; a sentence that says which.
+    Unprocessable(String),
+    /// Verification is not configured, or what was received is not known to be stored.
+    Unavailable,
+}
+
+/// The success that a provider gets without wishes of its own.
+pub fn success(receipts: &[(Accepted, ReceiptId)]) -> Response<Body> {
+    let one = |(state, receipt): &(Accepted, ReceiptId)| json!({"state": state.as_str(), "receiptId": receipt.to_string(), "alreadyProcessed": state.already_processed()});
+    let body = match receipts {
+        [single] => {
+            let mut body = one(single);
+            if let Some(fields) = body.as_object_mut() {
+                fields.insert("success".into(), Value::Bool(true));
+            }
+            body
+        }
+        many => json!({"success": true, "receipts": many.iter().map(one).collect::<Vec<_>>()}),
+    };
+    respond(StatusCode::OK, &body)
+}
+
+/// The answer that a profile prescribes, to a handshake or after everything is committed.
+pub fn of_profile(answer: &Answer) -> Response<Body> {
+    let body = if answer.body.is_empty() { Body::Empty } else { Body::Text(answer.body.clone()) };
+    let mut response = Response::new(body);
+    *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
+    let named = answer.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let content_type = answer.content_type.iter().map(|value| ("content-type", value.as_str()));
+    for (name, value) in named.chain(content_type) {
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::from_str(value)) {
+            response.headers_mut().insert(name, value);
+        }
+    }
+    response
+}
+
+/// The answer to a delivery that was not accepted.
+pub fn refusal(refused: &Refused) -> Response<Body> {
+    let (status, error) = match refused {
+        Refused::Unauthorized => (StatusCode::UNAUTHORIZED, "the delivery could not be verified".to_owned()),
+        Refused::TooLarge => {
+            (StatusCode::PAYLOAD_TOO_LARGE, "the body is larger than can be stored; nothing was stored".to_owned())
+        }
+        Refused::Malformed(path) => (StatusCode::BAD_REQUEST, format!("not the documented shape: {path}")),
+        Refused::Unprocessable(reason) => (StatusCode::UNPROCESSABLE_ENTITY, reason.clone()),
+        Refused::Unavailable => {
+            (StatusCode::SERVICE_UNAVAILABLE, "not known to be stored; please deliver again".to_owned())
+        }
+    };
+    let mut response = respond(status, &json!({"success": false, "error": error}));
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS));
+    }
+    response
+}
+
+fn respond(status: StatusCode, body: &Value) -> Response<Body> {
+    let mut response = Response::new(Body::Text(body.to_string()));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn body(response: &Response<Body>) -> Value {
+        serde_json::from_slice(response.body()).expect("json")
+    }
+
+    fn receipt(n: u8) -> ReceiptId {
+        format!("{n:064x}").parse().expect("id")
+    }
+
+    #[test]
+    fn one_event_and_a_batch_have_their_documented_shapes() {
+        let single = success(&[(Accepted::Duplicate, receipt(1))]);
+        assert_eq!(
+            body(&single),
+            json!({"success": true, "state": "duplicate", "receiptId": receipt(1).to_string(), "alreadyProcessed": true})
+        );
+        let batch = body(&success(&[(Accepted::Created, receipt(1)), (Accepted::Ignored, receipt(2))]));
+        assert_eq!(batch["success"], true);
+        assert_eq!(batch["receipts"][0]["state"], "created");
+        assert_eq!(batch["receipts"][1]["receiptId"], receipt(2).to_string());
+        assert_eq!(body(&success(&[])), json!({"success": true, "receipts": []}));
+    }
+
+    #[test]
+    fn only_a_fault_of_ours_asks_to_come_back() {
+        for (refused, status) in [
+            (Refused::Unauthorized, 401),
+            (Refused::TooLarge, 413),
+            (Refused::Malformed("$.data".into()), 400),
+            (Refused::Unprocessable("unsupported kind".into()), 422),
+            (Refused::Unavailable, 503),
+        ] {
+            let response = refusal(&refused);
+            assert_eq!(response.status(), status);
+            assert_eq!(response.headers().contains_key(header::RETRY_AFTER), status == 503);
+            assert_eq!(body(&response)["success"], false);
+        }
+    }
+}

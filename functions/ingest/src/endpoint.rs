@@ -1,0 +1,92 @@
+//! The endpoint that a request names: its configuration, its profile ready to verify, and its secrets.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use hookbox_core::integration::Integration;
+use hookbox_core::name::{Account, Provider};
+use hookbox_core::time::Timestamp;
+use hookbox_ledger::{Ledger, LedgerError};
+use hookbox_providers::{Configured, ProfileError, Profiles};
+
+/// How long a configuration is used before it is read again: a change takes effect within this time, and a busy endpoint
+/// costs one read per instance in it.
+const CONFIGURATION_AGE: Duration = Duration::from_secs(10);
+
+/// An integration and its profile, ready to verify and decode.
+pub struct Endpoint {
+    /// The configuration.
+    pub integration: Integration,
+    /// The profile with the integration's choices.
+    pub profile: Configured,
+}
+
+/// Why there is no endpoint to use.
+#[derive(Debug, thiserror::Error)]
+pub enum EndpointError {
+    /// Nobody has configured it.
+    #[error("no such integration")]
+    Unknown,
+    /// It is configured for a provider that this version has no profile of.
+    #[error("this version has no profile of the provider")]
+    NoProfile,
+    /// Its configuration cannot be used.
+    #[error("the integration's profile cannot be used")]
+    Broken(#[source] Box<ProfileError>),
+    /// Its configuration cannot be read now.
+    #[error("the configuration could not be read")]
+    Unreadable(#[from] LedgerError),
+}
+
+/// The endpoints that this process has used lately.
+pub struct Endpoints {
+    profiles: Profiles,
+    recent: Mutex<HashMap<(Provider, Account), (Timestamp, Arc<Endpoint>)>>,
+}
+
+impl Endpoints {
+    /// None used yet.
+    pub fn new(profiles: Profiles) -> Self {
+        Self { profiles, recent: Mutex::default() }
+    }
+
+    /// The endpoint of this name; read from the ledger unless it was lately.
+    pub async fn find(
+        &self,
+        ledger: &Ledger,
+        (provider, account): &(Provider, Account),
+        now: Timestamp,
+    ) -> Result<Arc<Endpoint>, EndpointError> {
+        let name = (provider.clone(), account.clone());
+        if let Some(endpoint) = self.recent(&name, now) {
+            return Ok(endpoint);
+        }
+        let integration = ledger.integration(provider, account).await?.ok_or(EndpointError::Unknown)?;
+        let endpoint = Arc::new(self.open(integration)?);
+        self.lock().insert(name, (now, Arc::clone(&endpoint)));
+        Ok(endpoint)
+    }
+
+    fn open(&self, integration: Integration) -> Result<Endpoint, EndpointError> {
+        let broken = |error| EndpointError::Broken(Box::new(error));
+        let profile = self.profiles.get(&integration.provider).map_err(broken)?.ok_or(EndpointError::NoProfile)?;
+        let profile = profile.configure(integration.variant.as_deref(), integration.verify.as_ref()).map_err(broken)?;
+        Ok(Endpoint { integration, profile })
+    }
+
+    fn recent(&self, name: &(Provider, Account), now: Timestamp) -> Option<Arc<Endpoint>> {
+        let mut recent = self.lock();
+        let (read_at, endpoint) = recent.get(name)?;
+        if now.since(*read_at) < CONFIGURATION_AGE {
+            return Some(Arc::clone(endpoint));
+        }
+        recent.remove(name);
+        None
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<(Provider, Account), (Timestamp, Arc<Endpoint>)>> {
+        // A panic while the lock was held leaves at worst an entry that is read again.
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

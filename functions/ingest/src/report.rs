@@ -1,0 +1,136 @@
+//! What is said of a delivery in logs and metrics: names, ids and reasons; never a path, a signature or payload.
+
+use std::error::Error;
+
+use hookbox_ledger::LedgerError;
+use hookbox_providers::DecodeError;
+use hookbox_runtime::{Dimension, Metric, Metrics};
+
+use crate::accept::Outcome;
+use crate::answer::{Accepted, Refused};
+use crate::authenticate::Untrusted;
+use crate::endpoint::{Endpoint, EndpointError};
+use crate::request::Incoming;
+
+/// Tells of one delivery.
+pub(crate) struct Report<'a> {
+    metrics: &'a Metrics,
+    request_id: &'a str,
+}
+
+/// Tells of a delivery whose endpoint is known.
+pub(crate) struct EndpointReport<'a> {
+    report: Report<'a>,
+    provider: &'a str,
+    account: &'a str,
+}
+
+impl<'a> Report<'a> {
+    pub(crate) fn new(metrics: &'a Metrics, incoming: &'a Incoming) -> Self {
+        Self { metrics, request_id: &incoming.request_id }
+    }
+
+    pub(crate) fn of(self, endpoint: &'a Endpoint) -> EndpointReport<'a> {
+        let integration = &endpoint.integration;
+        EndpointReport { provider: integration.provider.as_str(), account: integration.account.as_str(), report: self }
+    }
+
+    pub(crate) fn no_endpoint(&self, error: &EndpointError) -> Refused {
+        let request_id = self.request_id;
+        match error {
+            // A path that leads nowhere may hold a secret in the wrong place, so nothing of it is logged.
+            EndpointError::Unknown => {
+                tracing::warn!(request_id, "unknown endpoint");
+                self.metrics.count(Metric::UnknownIntegration, &[], 1);
+                Refused::Unauthorized
+            }
+            EndpointError::NoProfile | EndpointError::Broken(_) | EndpointError::Unreadable(_) => {
+                let error: &dyn Error = error;
+                tracing::error!(request_id, error, "the endpoint cannot be used");
+                self.metrics.count(Metric::VerifierBroken, &[], 1);
+                Refused::Unavailable
+            }
+        }
+    }
+}
+
+impl EndpointReport<'_> {
+    pub(crate) fn over_the_limit(&self, bytes: usize) -> Refused {
+        let Self { provider, account, report: Report { request_id, .. } } = self;
+        tracing::warn!(request_id, provider, account, bytes, "body over the limit");
+        Refused::TooLarge
+    }
+
+    pub(crate) fn untrusted(&self, untrusted: &Untrusted) -> Refused {
+        let Self { provider, account, report: Report { request_id, metrics } } = self;
+        match untrusted {
+            Untrusted::Invalid(reason) => {
+                let dimensions = [(Dimension::Provider, *provider), (Dimension::Reason, reason.code())];
+                tracing::warn!(request_id, provider, account, reason = reason.code(), "delivery not verified");
+                metrics.count(Metric::VerificationFailed, &dimensions, 1);
+                Refused::Unauthorized
+            }
+            Untrusted::Misconfigured(_) | Untrusted::SecretUnreadable { .. } | Untrusted::NotFetched => {
+                let error: &dyn Error = untrusted;
+                tracing::error!(request_id, provider, account, error, "verification cannot work");
+                metrics.count(Metric::VerifierBroken, &[(Dimension::Provider, provider)], 1);
+                Refused::Unavailable
+            }
+        }
+    }
+
+    pub(crate) fn undecodable(&self, error: &DecodeError) -> Refused {
+        let Self { provider, account, report: Report { request_id, .. } } = self;
+        tracing::warn!(request_id, provider, account, %error, "delivery refused");
+        match error {
+            DecodeError::Shape { .. } | DecodeError::TooManyEvents { .. } => Refused::Malformed(error.to_string()),
+            DecodeError::Unsupported { .. } | DecodeError::NoStableKey => Refused::Unprocessable(error.to_string()),
+            DecodeError::TooLarge { .. } => Refused::TooLarge,
+        }
+    }
+
+    pub(crate) fn not_stored(&self, error: &LedgerError) -> Refused {
+        let Self { provider, account, report: Report { request_id, metrics } } = self;
+        let source: &dyn Error = error;
+        tracing::error!(request_id, provider, account, error = source, "delivery not stored");
+        match error {
+            LedgerError::TooLarge { .. } => Refused::TooLarge,
+            _ => {
+                metrics.count(Metric::CommitFailed, &[(Dimension::Provider, provider)], 1);
+                Refused::Unavailable
+            }
+        }
+    }
+
+    pub(crate) fn stored(&self, outcomes: &[Outcome]) {
+        let Self { provider, account, report: Report { request_id, metrics } } = self;
+        for Outcome { accepted, receipt, weak, uncounted, secret_index } in outcomes {
+            let state = accepted.as_str();
+            tracing::info!(request_id, provider, account, %receipt, state, weak, secret_index, "event received");
+            if *accepted == Accepted::Conflict {
+                tracing::warn!(request_id, provider, account, %receipt, "the same key came with another content");
+            }
+            if let Some(error) = uncounted {
+                let error: &dyn Error = error;
+                tracing::warn!(request_id, %receipt, error, "a further delivery could not be noted on its receipt");
+            }
+            metrics.count(metric_of(*accepted), &[(Dimension::Provider, provider)], 1);
+        }
+    }
+
+    /// The delivery as a whole: its answer, and how long that took.
+    pub(crate) fn answered(&self, outcome: &str, took_ms: u64) {
+        let Self { provider, report: Report { metrics, .. }, .. } = self;
+        metrics.count(Metric::Deliveries, &[(Dimension::Provider, provider), (Dimension::Outcome, outcome)], 1);
+        metrics.measure(Metric::DeliveryDuration, &[(Dimension::Provider, provider)], took_ms);
+    }
+}
+
+fn metric_of(accepted: Accepted) -> Metric {
+    match accepted {
+        Accepted::Created => Metric::EventsCreated,
+        Accepted::Ignored | Accepted::Rejected => Metric::EventsWithoutJobs,
+        Accepted::Duplicate => Metric::EventsDuplicate,
+        Accepted::Conflict => Metric::EventsConflict,
+    }
+}

@@ -1,0 +1,120 @@
+//! The HTTP request as API Gateway hands it over, reduced to what is needed and decoded where it was encoded.
+
+use hookbox_core::name::{Account, Provider};
+use lambda_http::request::{LambdaRequest, RequestContext};
+use lambda_http::{Body, Request, RequestExt};
+
+/// A request to `/hooks/{provider}/{account}` or `/hooks/{provider}/{account}/{token}`.
+pub struct Incoming {
+    /// The HTTP method.
+    pub method: String,
+    /// The endpoint, where the path names one that could exist.
+    pub endpoint: Option<(Provider, Account)>,
+    /// The third path segment: a shared secret of providers that do not sign. Never logged.
+    pub path_token: Option<String>,
+    /// The raw query.
+    pub query: Option<String>,
+    /// Headers in the order of their arrival, names in lower case. API Gateway joins repeated ones with a comma.
+    pub headers: Vec<(String, String)>,
+    /// The exact bytes that the provider sent.
+    pub body: Vec<u8>,
+    /// API Gateway's id of the request, as its access log has it.
+    pub request_id: String,
+}
+
+impl Incoming {
+    /// The request as a profile sees it.
+    pub fn as_delivered(&self) -> hookbox_providers::Request<'_> {
+        hookbox_providers::Request {
+            method: &self.method,
+            path_token: self.path_token.as_deref(),
+            url: None,
+            query: self.query.as_deref(),
+            headers: &self.headers,
+            body: &self.body,
+        }
+    }
+
+    /// Takes over the request; `lambda_http` has undone API Gateway's base64 by then.
+    pub fn from_lambda(request: Request) -> Self {
+        let request_id = match request.request_context_ref() {
+            Some(RequestContext::ApiGatewayV2(context)) => context.request_id.clone(),
+            _ => None,
+        };
+        let (endpoint, path_token) = split_path(request.raw_http_path());
+        let headers = request
+            .headers()
+            .iter()
+            .map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+            .collect();
+        Self {
+            method: request.method().as_str().to_owned(),
+            endpoint,
+            path_token,
+            query: request.uri().query().map(str::to_owned),
+            headers,
+            request_id: request_id.unwrap_or_default(),
+            body: match request.into_body() {
+                Body::Empty => Vec::new(),
+                Body::Text(text) => text.into_bytes(),
+                Body::Binary(bytes) => bytes,
+                other => other.to_vec(),
+            },
+        }
+    }
+}
+
+/// Percent-encodes what may not stand in a URI. API Gateway hands a query over as it was sent and a path decoded, and
+/// `lambda_http` would panic on what does not parse: a way for anybody to end the process.
+pub fn make_legal(request: &mut LambdaRequest) {
+    let LambdaRequest::ApiGatewayV2(request) = request else { return };
+    for text in [&mut request.raw_path, &mut request.raw_query_string].into_iter().flatten() {
+        if !text.bytes().all(is_legal) {
+            *text = text
+                .bytes()
+                .map(|byte| if is_legal(byte) { (byte as char).to_string() } else { format!("%{byte:02X}") })
+                .collect();
+        }
+    }
+}
+
+/// Unreserved, sub-delimiters, and what separates the parts of a path and a query (RFC 3986).
+fn is_legal(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/?%".contains(&byte)
+}
+
+/// Everything behind the stage and `/hooks/`. A stage in the path (`/prod/hooks/…`) is API Gateway's, not ours.
+fn split_path(path: &str) -> (Option<(Provider, Account)>, Option<String>) {
+    let Some((_, rest)) = path.split_once("/hooks/") else { return (None, None) };
+    let mut segments = rest.split('/');
+    let provider = segments.next().and_then(|text| text.parse().ok());
+    let account = segments.next().and_then(|text| text.parse().ok());
+    let token = segments.next().filter(|text| !text.is_empty()).map(str::to_owned);
+    match (provider, account, segments.next()) {
+        (Some(provider), Some(account), None) => (Some((provider, account)), token),
+        _ => (None, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(path: &str) -> Option<(String, String, Option<String>)> {
+        let (endpoint, token) = split_path(path);
+        endpoint.map(|(provider, account)| (provider.to_string(), account.to_string(), token))
+    }
+
+    #[test]
+    fn a_path_names_an_endpoint_or_nothing() {
+        let plain = Some(("stripe".into(), "demo".into(), None));
+        assert_eq!(names("/hooks/stripe/demo"), plain);
+        assert_eq!(names("/prod/hooks/stripe/demo"), plain);
+        assert_eq!(names("/hooks/stripe/demo/"), plain);
+        assert_eq!(names("/hooks/yelp/demo/s3cret"), Some(("yelp".into(), "demo".into(), Some("s3cret".into()))));
+        for path in ["/", "/hooks", "/hooks/", "/hooks/stripe", "/hooks/stripe/", "/hooks/stripe/a/b/c", "/hooks/St/a"]
+        {
+            assert_eq!(names(path), None, "{path}");
+        }
+    }
+}

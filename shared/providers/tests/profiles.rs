@@ -1,0 +1,108 @@
+//! The profiles themselves: all of them read, and what is wrong with one is said with its line.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use hookbox_providers::{Profile, Profiles, Request};
+use serde_json::json;
+
+#[test]
+fn every_built_in_profile_is_read_under_its_own_name() {
+    let profiles = Profiles::built_in();
+    for name in profiles.names() {
+        let profile = profiles.get(&name.parse().unwrap()).unwrap_or_else(|error| panic!("{error}")).unwrap();
+        assert_eq!(profile.name().as_str(), name);
+        assert!(!profile.title().is_empty());
+        for variant in profile.variants() {
+            assert!(profile.configure(Some(variant), None).is_ok(), "{name}/{variant}");
+        }
+    }
+    let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/profiles")).unwrap().count();
+    assert_eq!(profiles.names().len(), files, "every file is compiled in");
+    assert!(profiles.get(&"nobody".parse().unwrap()).unwrap().is_none());
+}
+
+#[test]
+fn a_profile_that_is_wrong_says_where() {
+    let good = Profiles::built_in().text("stripe").unwrap();
+    let line = |needle: &str| 1 + good.lines().position(|line| line.contains(needle)).unwrap();
+    let cases = [
+        ("title = \"Stripe\"", "title = \"Stripe\"\nnonsense = 1", line("title =") + 1, "unknown field `nonsense`"),
+        ("algorithm = \"sha256\"", "algorithm = \"md5\"", line("algorithm"), "`md5` is no algorithm"),
+        ("scheme = \"hmac\"", "scheme = \"rsa\"", line("scheme ="), "`rsa` is no scheme"),
+        ("scheme = \"hmac\"", "scheme = \"basic\"", line("algorithm"), "means nothing to the scheme `basic`"),
+        ("element:t", "element", line("timestamp ="), "`header:` and a header"),
+        ("{timestamp}.{body}", "{timestamp}", line("signed ="), "the body is not signed"),
+        ("{timestamp}.{body}", "{body}", line("timestamp ="), "counts only where it is signed"),
+        ("tolerance = \"300s\"", "tolerance = \"300\"", line("tolerance ="), "is not a duration"),
+        ("retry_horizon = \"30d\"", "retry_horizon = \"x\"", line("retry_horizon"), "is not a duration"),
+        ("\"body:$.related_object.id\"", "\"body:$.[\"", line("related_object"), "is not a path"),
+        ("\"body:$.related_object.id\"", "\"item:$.id\"", line("related_object"), "nothing is called `item`"),
+        ("id = \"body:$.id\"\n", "", line("[[event]]"), "the same event"),
+        ("volatile = [\"/pending_webhooks\"]", "volatile = [\"pending\"]", line("volatile ="), "not a JSON pointer"),
+        ("format = \"json\"", "format = \"xml\"", line("format ="), "`xml` is no format"),
+        ("answer = \"ignore\"", "answer = \"drop\"", line("answer ="), "not `ignore` or `reject`"),
+        ("[sample]", "[keep]\nheaders = [\"Stripe-Signature\"]\n[sample]", line("[sample]") + 1, "credential"),
+        ("list = {", "list = 1 #", line("list ="), "invalid type"),
+        ("name = \"stripe\"", "name = \"Stripe\"", line("name ="), "not a valid provider name"),
+    ];
+    for (old, new, expected, message) in cases {
+        assert!(good.contains(old), "{old}");
+        let text = good.replacen(old, new, 1);
+        let error = Profile::parse(&text).expect_err(new);
+        assert!(error.to_string().contains(message), "{new}: {error}");
+        assert_eq!(error.line, Some(expected), "{new}: {error}");
+    }
+}
+
+#[test]
+fn an_integration_changes_only_what_the_profile_allows() {
+    let profiles = Profiles::built_in();
+    let get = |name: &str| profiles.get(&name.parse().unwrap()).unwrap().unwrap();
+    let refused = |name: &str, verify: serde_json::Value| {
+        get(name).configure(None, Some(&verify)).expect_err("refused").to_string()
+    };
+    assert!(get("stripe").configure(None, Some(&json!({"tolerance": "10m"}))).is_ok());
+    assert!(refused("stripe", json!({"header": "X"})).contains("`header` is fixed"));
+    assert!(refused("stripe", json!({"event": {}})).contains("`event` is fixed"));
+    assert!(refused("generic", json!({"headr": "X"})).contains("headr"));
+    assert!(refused("generic", json!({"event": {"idd": "x"}})).contains("idd"));
+    assert!(refused("generic", json!({"variant": "x"})).contains("variant"));
+    assert!(refused("generic", json!([])).contains("not a table"));
+    assert!(refused("generic", json!({"scheme": "basic", "header": "X"})).contains("means nothing"));
+    assert!(refused("generic", json!({"header": "X-A", "keep": {"headers": ["x-a"]}})).contains("not kept"));
+    assert!(refused("generic", json!({"tolerance": "5m"})).contains("no signed timestamp"));
+    let basic = get("generic").configure(None, Some(&json!({"scheme": "basic"}))).unwrap();
+    assert_eq!(basic.scheme(), "basic");
+    let error = get("yelp").configure(Some("oauth"), None).unwrap_err().to_string();
+    assert!(error.contains("path-token, basic, token"), "{error}");
+    assert!(get("yelp").configure(None, None).unwrap().has_secret_path());
+}
+
+#[test]
+fn a_users_own_profile_takes_the_place_of_a_built_in_one() {
+    let mut profiles = Profiles::built_in();
+    let text = profiles.text("stripe").unwrap().replace("title = \"Stripe\"", "title = \"Ours\"");
+    assert_eq!(profiles.add(&text).unwrap().title(), "Ours");
+    assert_eq!(profiles.get(&"stripe".parse().unwrap()).unwrap().unwrap().title(), "Ours");
+    assert!(profiles.add("name = 1").is_err());
+}
+
+#[test]
+fn the_example_of_the_documentation_is_a_profile_that_works() {
+    let page = include_str!("../../../docs/adding-a-provider.md");
+    let (_, rest) = page.split_once("```toml profile\n").expect("the example");
+    let (text, _) = rest.split_once("\n```").expect("its end");
+    let profile = Profile::parse(text).unwrap_or_else(|error| panic!("{error}"));
+    let configured = profile.configure(None, None).unwrap();
+    let sample = configured.sample(&hookbox_providers::SampleValues::default()).unwrap();
+    let request = Request {
+        method: "POST",
+        path_token: None,
+        url: None,
+        query: None,
+        headers: &sample.headers,
+        body: &sample.body,
+    };
+    let delivery = configured.decode(&request).unwrap();
+    assert_eq!(delivery.events[0].event_id.as_deref(), Some(sample.event_id.as_str()));
+    assert!(configured.acknowledgement().is_some());
+}

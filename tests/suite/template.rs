@@ -1,0 +1,109 @@
+//! `template.yaml` says what the code relies on.
+
+use std::collections::BTreeMap;
+
+use hookbox_core::limits;
+use hookbox_ledger::table;
+use serde_json::Value;
+
+fn template() -> Value {
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../template.yaml")).expect("readable");
+    serde_saphyr::from_str(&text).expect("YAML")
+}
+
+fn properties(resource: &str) -> Value {
+    template()["Resources"][resource]["Properties"].clone()
+}
+
+#[test]
+fn the_table_is_the_one_that_the_ledger_defines() {
+    let deployed = properties("Table");
+    let keys = |of: &Value| -> Vec<String> {
+        let schema = of["KeySchema"].as_array().expect("a key schema");
+        schema.iter().map(|key| key["AttributeName"].as_str().expect("a name").to_owned()).collect()
+    };
+    assert_eq!(keys(&deployed), [table::TABLE.hash, table::TABLE.range]);
+    assert_eq!(deployed["TimeToLiveSpecification"]["AttributeName"], table::TABLE.time_to_live);
+    assert_eq!(deployed["StreamSpecification"]["StreamViewType"], table::TABLE.stream_view);
+    assert_eq!(deployed["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"], true);
+
+    let indexes = deployed["GlobalSecondaryIndexes"].as_array().expect("indexes");
+    assert_eq!(indexes.len(), table::TABLE.indexes.len());
+    for (index, defined) in indexes.iter().zip(table::TABLE.indexes) {
+        assert_eq!(index["IndexName"], defined.name);
+        assert_eq!(keys(index), [defined.hash, defined.range]);
+        assert_eq!(index["Projection"]["NonKeyAttributes"], serde_json::json!(defined.include));
+    }
+
+    let types: BTreeMap<_, _> = deployed["AttributeDefinitions"]
+        .as_array()
+        .expect("attributes")
+        .iter()
+        .map(|attribute| (attribute["AttributeName"].as_str().expect("name"), attribute["AttributeType"].clone()))
+        .collect();
+    for defined in table::TABLE.indexes {
+        assert_eq!((&types[defined.hash], &types[defined.range]), (&"S".into(), &"N".into()), "{}", defined.name);
+    }
+}
+
+#[test]
+fn timeouts_and_receives_are_those_that_the_code_counts_on() {
+    assert_eq!(properties("WorkerFunction")["Timeout"], limits::WORKER_TIMEOUT.as_secs());
+    assert_eq!(properties("WorkQueue")["VisibilityTimeout"], limits::WORK_QUEUE_VISIBILITY.as_secs());
+    assert_eq!(properties("WorkQueue")["RedrivePolicy"]["maxReceiveCount"], limits::MAX_RECEIVES);
+    assert!(properties("SweeperFunction")["Timeout"].as_u64().expect("seconds") < 60);
+}
+
+#[test]
+fn the_stream_carries_pending_jobs_and_jobs_in_review_from_the_beginning() {
+    let source = &properties("DispatcherFunction")["Events"]["Jobs"]["Properties"];
+    assert_eq!(source["StartingPosition"], "TRIM_HORIZON");
+    assert_eq!(source["FunctionResponseTypes"][0], "ReportBatchItemFailures");
+    assert_eq!(source["BisectBatchOnFunctionError"], true);
+    let pattern = source["FilterCriteria"]["Filters"][0]["Pattern"].as_str().expect("a pattern");
+    let pattern: Value = serde_json::from_str(pattern).expect("JSON");
+    assert_eq!(pattern["eventName"], serde_json::json!(["INSERT", "MODIFY"]));
+    assert_eq!(pattern["dynamodb"]["NewImage"]["status"]["S"], serde_json::json!(["pending", "review"]));
+    assert_eq!(pattern["dynamodb"]["Keys"]["sk"]["S"][0]["prefix"], "job#");
+    assert_eq!(properties("Table")["StreamSpecification"]["StreamViewType"], "NEW_AND_OLD_IMAGES");
+}
+
+#[test]
+fn the_queue_reports_single_messages() {
+    let source = &properties("WorkerFunction")["Events"]["WakeUps"]["Properties"];
+    assert_eq!(source["FunctionResponseTypes"][0], "ReportBatchItemFailures");
+}
+
+#[test]
+fn the_schedule_never_retries() {
+    let schedule = &properties("SweeperFunction")["Events"]["EveryMinute"]["Properties"];
+    assert_eq!(schedule["ScheduleExpression"], "rate(1 minute)");
+    assert_eq!(schedule["RetryPolicy"]["MaximumRetryAttempts"], 0);
+}
+
+#[test]
+fn no_role_has_a_wildcard_action_or_resource() {
+    let template = template();
+    let resources = template["Resources"].as_object().expect("resources");
+    let statements: Vec<&Value> = resources
+        .values()
+        .filter(|resource| resource["Type"] == "AWS::IAM::Role")
+        .flat_map(|role| role["Properties"]["Policies"].as_array().expect("inline policies"))
+        .flat_map(|policy| policy["PolicyDocument"]["Statement"].as_array().expect("statements"))
+        .collect();
+    assert!(statements.len() >= 10, "the roles were not found");
+    for statement in statements {
+        let actions = statement["Action"].to_string();
+        assert!(!actions.contains('*'), "{statement}");
+        assert_ne!(statement["Resource"], "*", "{statement}");
+    }
+}
+
+#[test]
+fn access_logs_never_hold_a_path_or_a_query() {
+    let format = properties("ApiStage")["AccessLogSettings"]["Format"].as_str().expect("a format").to_owned();
+    for forbidden in ["path", "resourcePath", "Query", "query", "authorizer", "header"] {
+        assert!(!format.contains(&format!("$context.{forbidden}")), "{forbidden}");
+    }
+    assert!(format.contains("$context.routeKey"), "the route key holds only placeholders");
+}
