@@ -31,6 +31,11 @@ impl Digest {
         Self::of(text.as_bytes())
     }
 
+    /// A digest that was computed before.
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
     /// The 32 bytes.
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0

@@ -4,7 +4,10 @@ use hookbox_core::key::ReceiptId;
 use hookbox_core::name::{Account, Provider};
 use hookbox_core::time::{EpochSeconds, Timestamp};
 
-use crate::{Ledger, LedgerError};
+use crate::Ledger;
+use crate::error::LedgerError;
+use crate::item::key;
+use crate::load::beginning;
 
 /// One deed of a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,13 +46,22 @@ pub enum Subject {
 impl Ledger {
     /// Records a deed that has no write of its own to go with; see [`Ledger::write_job_audited`].
     pub async fn put_audit(&self, audit: &Audit) -> Result<(), LedgerError> {
-        let _ = audit;
-        unimplemented!()
+        let item = audit.to_item(&self.token())?;
+        let mut tries = self.tries();
+        loop {
+            // Its key is its own, so doing it twice is doing it once.
+            let call = self.client.put_item().table_name(self.table.as_ref()).set_item(Some(item.clone()));
+            match tries.make(call.send()).await {
+                Ok(_) => return Ok(()),
+                Err(failure) => tries.again(failure).await?,
+            }
+        }
     }
 
     /// The deeds on an integration, oldest first. Those on a receipt come with [`Ledger::load`].
     pub async fn integration_audit(&self, provider: &Provider, account: &Account) -> Result<Vec<Audit>, LedgerError> {
-        let _ = (provider, account);
-        unimplemented!()
+        let range = beginning(&key::integration(provider, account), key::LOG);
+        let items = self.query(range, None).await?;
+        Ok(items.into_iter().map(Audit::from_item).collect::<Result<_, _>>()?)
     }
 }

@@ -4,8 +4,15 @@ use hookbox_core::integration::Integration;
 use hookbox_core::name::{Account, OperationName, Provider};
 use hookbox_core::time::Timestamp;
 
+use crate::Ledger;
+use crate::classify::{Failure, Verdict};
+use crate::error::{LedgerError, Stored};
+use crate::expression::{Expression, number, text};
+use crate::item::integration::StoredIntegration;
+use crate::item::{self, Item, key};
+use crate::load::beginning;
 use crate::pause::Pause;
-use crate::{Ledger, LedgerError};
+use crate::transact::{Key, Write};
 
 /// An integration with the pauses that stand.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,8 +50,19 @@ impl Ledger {
         provider: &Provider,
         account: &Account,
     ) -> Result<Option<Integration>, LedgerError> {
-        let _ = (provider, account);
-        unimplemented!()
+        let key = Key::new(key::integration(provider, account), key::CONFIG).into_attributes();
+        let mut tries = self.tries();
+        loop {
+            let call =
+                self.client.get_item().table_name(self.table.as_ref()).set_key(Some(key.clone())).consistent_read(true);
+            match tries.make(call.send()).await {
+                Ok(found) => {
+                    let stored = found.item.map(StoredIntegration::from_item).transpose()?;
+                    return Ok(stored.map(|stored| stored.integration));
+                }
+                Err(failure) => tries.again(failure).await?,
+            }
+        }
     }
 
     /// The configuration of a connection together with its pauses, in one consistent query.
@@ -53,20 +71,47 @@ impl Ledger {
         provider: &Provider,
         account: &Account,
     ) -> Result<Option<Configured>, LedgerError> {
-        let _ = (provider, account);
-        unimplemented!()
+        // `log#…` lies between `config` and `pause#…`: the audit comes along and is passed over. It has one entry for
+        // every change of the configuration, so it is short.
+        let mut integration = None;
+        let mut pauses = Vec::new();
+        for item in self.query(configuration(provider, account), None).await? {
+            let (_, sk) = item::names(&item);
+            if sk == key::CONFIG {
+                integration = Some(StoredIntegration::from_item(item)?.integration);
+            } else if sk.starts_with(key::PAUSE) {
+                pauses.push(Pause::from_item(item)?);
+            }
+        }
+        Ok(integration.map(|integration| Configured { integration, pauses }))
     }
 
     /// Every connection that was ever configured.
     pub async fn directory(&self) -> Result<Vec<DirectoryEntry>, LedgerError> {
-        unimplemented!()
+        let items = self.query(beginning(key::DIRECTORY, "integration#"), None).await?;
+        Ok(items.into_iter().map(DirectoryEntry::from_item).collect::<Result<_, _>>()?)
     }
 
     /// Writes a configuration and its line in the directory in one transaction. `replaces` is the revision that was
     /// read, `None` for a connection that was not configured; with any other stored revision nothing is written.
     pub async fn put_integration(&self, integration: &Integration, replaces: Option<u64>) -> Result<(), LedgerError> {
-        let _ = (integration, replaces);
-        unimplemented!()
+        let token = self.token();
+        let stored = StoredIntegration { integration: integration.clone(), token: token.clone() };
+        let condition = match replaces {
+            None => Expression::default().when_absent("pk"),
+            Some(rev) => Expression::of_ours().when_is("rev", number(rev)),
+        };
+        let line = DirectoryEntry {
+            provider: integration.provider.clone(),
+            account: integration.account.clone(),
+            rev: integration.rev,
+            retired_at: None,
+        };
+        let config = Write::Update(
+            Key::new(key::integration(&integration.provider, &integration.account), key::CONFIG),
+            whole(stored.to_item()?, condition),
+        );
+        self.write_config(&[config, directory_line(&line)?], &token).await
     }
 
     /// Removes a configuration of revision `replaces` and retires its line in the directory.
@@ -77,7 +122,59 @@ impl Ledger {
         replaces: u64,
         now: Timestamp,
     ) -> Result<(), LedgerError> {
-        let _ = (provider, account, replaces, now);
-        unimplemented!()
+        let line = DirectoryEntry {
+            provider: provider.clone(),
+            account: account.clone(),
+            rev: replaces,
+            retired_at: Some(now),
+        };
+        let config = Write::Delete(
+            Key::new(key::integration(provider, account), key::CONFIG),
+            Expression::of_ours().when_is("rev", number(replaces)),
+        );
+        self.write_config(&[config, directory_line(&line)?], &self.token()).await
     }
+
+    async fn write_config(&self, parts: &[Write], token: &str) -> Result<(), LedgerError> {
+        let mut tries = self.tries();
+        loop {
+            // The client token of the transaction recognises a first try whose answer was lost, as the stored one does.
+            match tries.make(self.transaction(parts, token)?.send()).await {
+                Ok(_) => return Ok(()),
+                Err(Failure::Cancelled(verdicts)) => {
+                    let stored = match verdicts.into_iter().next() {
+                        Some(Verdict::Fails(Some(item))) => StoredIntegration::from_item(item)?,
+                        _ => return Err(LedgerError::ConditionFailed { stored: Stored::Nothing }),
+                    };
+                    if stored.token == token {
+                        return Ok(());
+                    }
+                    let stored = Stored::Integration(Box::new(stored.integration));
+                    return Err(LedgerError::ConditionFailed { stored });
+                }
+                Err(failure) => tries.again(failure).await?,
+            }
+        }
+    }
+}
+
+/// The line of the directory: attributes that this version does not know stay.
+fn directory_line(line: &DirectoryEntry) -> Result<Write, LedgerError> {
+    let key = Key::new(key::DIRECTORY, key::integration(&line.provider, &line.account));
+    let expression = whole(line.to_item()?, Expression::default());
+    Ok(Write::Update(key, if line.retired_at.is_none() { expression.remove("retired_at") } else { expression }))
+}
+
+/// Sets every attribute of an item but its keys.
+fn whole(item: Item, condition: Expression) -> Expression {
+    item.into_iter()
+        .filter(|(attribute, _)| attribute != "pk" && attribute != "sk")
+        .fold(condition, |expression, (attribute, value)| expression.set(&attribute, value))
+}
+
+/// The configuration and the pauses of a connection.
+fn configuration(provider: &Provider, account: &Account) -> Expression {
+    let mut range = Expression::default().when_is("pk", text(key::integration(provider, account)));
+    let (sk, first, last) = (range.name("sk"), range.value(text(key::CONFIG)), range.value(text("pause$")));
+    range.when(format!("{sk} BETWEEN {first} AND {last}"))
 }

@@ -1,11 +1,19 @@
 //! The indexes: they name candidates and decide nothing.
 
+use std::fmt;
+use std::str::FromStr;
+
 use hookbox_core::key::{JobKey, ReceiptId};
 use hookbox_core::name::{Account, OperationName, Provider};
 use hookbox_core::time::Timestamp;
 
+use crate::Ledger;
+use crate::error::{ItemError, LedgerError};
+use crate::expression::{Expression, number, text};
+use crate::item::{self, Item, index};
 use crate::load::Unreadable;
-use crate::{Ledger, LedgerError};
+use crate::table::{self, Index};
+use crate::transact::Key;
 
 /// A list of open jobs within the `open` index.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,7 +118,45 @@ pub struct Page<T> {
 
 /// Where a list goes on. It can be kept as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cursor(pub(crate) String);
+pub struct Cursor {
+    pk: String,
+    sk: String,
+    at: i64,
+}
+
+/// The text is not a cursor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a cursor")]
+pub struct InvalidCursor;
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {}", self.at, self.pk, self.sk)
+    }
+}
+
+impl FromStr for Cursor {
+    type Err = InvalidCursor;
+
+    fn from_str(text: &str) -> Result<Self, InvalidCursor> {
+        let mut parts = text.splitn(3, ' ');
+        match (parts.next().and_then(|at| at.parse().ok()), parts.next(), parts.next()) {
+            (Some(at), Some(pk), Some(sk)) => Ok(Self { pk: pk.to_owned(), sk: sk.to_owned(), at }),
+            _ => Err(InvalidCursor),
+        }
+    }
+}
+
+/// A range of one partition of an index.
+struct Range<'a> {
+    index: &'static Index,
+    pk: String,
+    /// The latest time of the range.
+    until: Option<Timestamp>,
+    earliest_first: bool,
+    limit: u32,
+    after: Option<&'a Cursor>,
+}
 
 impl Ledger {
     /// Up to `limit` entries of an open list whose time is not after `until`, earliest first.
@@ -121,8 +167,16 @@ impl Ledger {
         limit: u32,
         after: Option<Cursor>,
     ) -> Result<Page<OpenEntry>, LedgerError> {
-        let _ = (list, until, limit, after);
-        unimplemented!()
+        let pk = match list {
+            OpenQuery::Due { shard } => index::due(*shard),
+            OpenQuery::Review { shard } => index::review(*shard),
+            OpenQuery::Held { provider, account, operation, shard } => {
+                index::held(provider, account, operation, *shard)
+            }
+        };
+        let after = after.as_ref();
+        let range = Range { index: &table::OPEN, pk, until: Some(until), earliest_first: true, limit, after };
+        self.page(range, OpenEntry::from_item).await
     }
 
     /// Up to `limit` receipts of a day's shard, latest first.
@@ -132,8 +186,10 @@ impl Ledger {
         limit: u32,
         after: Option<Cursor>,
     ) -> Result<Page<ReceiptEntry>, LedgerError> {
-        let _ = (query, limit, after);
-        unimplemented!()
+        let pk = index::day(&query.provider, &query.account, query.day, query.shard);
+        let after = after.as_ref();
+        let range = Range { index: &table::HISTORY, pk, until: None, earliest_first: false, limit, after };
+        self.page(range, |item| ReceiptEntry::from_item(item, None)).await
     }
 
     /// Up to `limit` receipts of a resource, latest first.
@@ -143,7 +199,59 @@ impl Ledger {
         limit: u32,
         after: Option<Cursor>,
     ) -> Result<Page<ReceiptEntry>, LedgerError> {
-        let _ = (query, limit, after);
-        unimplemented!()
+        let pk = index::resource(&query.provider, &query.account, &query.resource);
+        let after = after.as_ref();
+        let range = Range { index: &table::RESOURCE, pk, until: None, earliest_first: false, limit, after };
+        self.page(range, |item| ReceiptEntry::from_item(item, Some(&query.resource))).await
+    }
+
+    async fn page<T>(
+        &self,
+        range: Range<'_>,
+        read: impl Fn(Item) -> Result<T, ItemError>,
+    ) -> Result<Page<T>, LedgerError> {
+        let mut condition = Expression::default().when_is(range.index.hash, text(range.pk.as_str()));
+        if let Some(until) = range.until {
+            let (name, until) = (condition.name(range.index.range), condition.value(number(until.as_millis())));
+            condition = condition.when(format!("{name} <= {until}"));
+        }
+        let start = range.after.map(|after| {
+            let mut start = Key::new(&after.pk, &after.sk).into_attributes();
+            start.insert(range.index.hash.to_owned(), text(range.pk.as_str()));
+            start.insert(range.index.range.to_owned(), number(after.at));
+            start
+        });
+        let mut tries = self.tries();
+        let found = loop {
+            let call = self
+                .client
+                .query()
+                .table_name(self.table.as_ref())
+                .index_name(range.index.name)
+                .scan_index_forward(range.earliest_first)
+                .limit(i32::try_from(range.limit.max(1)).unwrap_or(i32::MAX))
+                .set_key_condition_expression(condition.condition())
+                .set_expression_attribute_names(condition.names())
+                .set_expression_attribute_values(condition.values())
+                .set_exclusive_start_key(start.clone());
+            match tries.make(call.send()).await {
+                Ok(found) => break found,
+                Err(failure) => tries.again(failure).await?,
+            }
+        };
+        let next = found.last_evaluated_key.as_ref().and_then(|last| {
+            let (pk, sk) = item::names(last);
+            let at = last.get(range.index.range)?.as_n().ok()?.parse().ok()?;
+            Some(Cursor { pk, sk, at })
+        });
+        let mut page = Page { items: Vec::new(), unreadable: Vec::new(), next };
+        for item in found.items.unwrap_or_default() {
+            let (pk, sk) = item::names(&item);
+            match read(item) {
+                Ok(entry) => page.items.push(entry),
+                Err(error) => page.unreadable.push(Unreadable { pk, sk, error }),
+            }
+        }
+        Ok(page)
     }
 }

@@ -14,18 +14,25 @@
 pub mod table;
 
 mod error;
-mod retry;
-
 mod item;
 
-mod audit;
+mod classify;
+mod expression;
+mod retry;
+mod transact;
+
 mod config;
-mod entries;
 mod ingest;
-mod load;
-mod pause;
 mod receipt;
+
+mod load;
+mod plan;
 mod write_job;
+
+mod audit;
+mod entries;
+mod move_entry;
+mod pause;
 
 pub mod stream;
 
@@ -43,7 +50,7 @@ use hookbox_core::time::Timestamp;
 
 pub use audit::{Audit, Subject};
 pub use config::{Configured, DirectoryEntry};
-pub use entries::{Cursor, HistoryQuery, OpenEntry, OpenQuery, Page, ReceiptEntry, ResourceQuery};
+pub use entries::{Cursor, HistoryQuery, InvalidCursor, OpenEntry, OpenQuery, Page, ReceiptEntry, ResourceQuery};
 pub use error::{ItemError, LedgerError, Stored};
 pub use ingest::Ingested;
 pub use load::{Loaded, Unreadable};

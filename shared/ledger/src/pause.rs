@@ -1,10 +1,17 @@
 //! Pauses: while one stands, the jobs of its operation are held instead of attempted.
 
+use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure;
 use hookbox_core::name::{Account, OperationName, Provider};
 use hookbox_core::outcome::ErrorText;
 use hookbox_core::time::Timestamp;
 
-use crate::{Ledger, LedgerError};
+use crate::Ledger;
+use crate::classify::Failure;
+use crate::error::{LedgerError, Stored};
+use crate::expression::{Expression, number};
+use crate::item::key;
+use crate::load::beginning;
+use crate::transact::Key;
 
 /// A pause of one operation of one integration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,20 +40,66 @@ impl Ledger {
         reason: &ErrorText,
         now: Timestamp,
     ) -> Result<Pause, LedgerError> {
-        let _ = (provider, account, operation, reason, now);
-        unimplemented!()
+        let pause = Pause {
+            provider: provider.clone(),
+            account: account.clone(),
+            operation: operation.clone(),
+            // Random, so that no two pauses share it, and small enough for every reader of JSON.
+            rev: self.random.next_u64() >> 11,
+            reason: reason.clone(),
+            at: now,
+        };
+        let absent = Expression::default().when_absent("pk");
+        let mut tries = self.tries();
+        loop {
+            let call = self
+                .client
+                .put_item()
+                .table_name(self.table.as_ref())
+                .set_item(Some(pause.to_item()?))
+                .set_condition_expression(absent.condition())
+                .set_expression_attribute_names(absent.names())
+                .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
+            match tries.make(call.send()).await {
+                Ok(_) => return Ok(pause),
+                // Another's, or our own of a try whose answer was lost.
+                Err(Failure::Condition(Some(item))) => return Ok(Pause::from_item(item)?),
+                Err(failure) => tries.again(failure).await?,
+            }
+        }
     }
 
     /// Ends exactly this pause. One that is gone already is no error; a later one of the same operation is
     /// [`LedgerError::ConditionFailed`] and stays.
     pub async fn delete_pause(&self, pause: &Pause) -> Result<(), LedgerError> {
-        let _ = pause;
-        unimplemented!()
+        let ours = Expression::of_ours().when_is("rev", number(pause.rev));
+        let mut tries = self.tries();
+        loop {
+            let key = Key::new(key::integration(&pause.provider, &pause.account), key::pause(&pause.operation));
+            let call = self
+                .client
+                .delete_item()
+                .table_name(self.table.as_ref())
+                .set_key(Some(key.into_attributes()))
+                .set_condition_expression(ours.condition())
+                .set_expression_attribute_names(ours.names())
+                .set_expression_attribute_values(ours.values())
+                .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
+            match tries.make(call.send()).await {
+                Ok(_) | Err(Failure::Condition(None)) => return Ok(()),
+                Err(Failure::Condition(Some(item))) => {
+                    let stored = Stored::Pause(Box::new(Pause::from_item(item)?));
+                    return Err(LedgerError::ConditionFailed { stored });
+                }
+                Err(failure) => tries.again(failure).await?,
+            }
+        }
     }
 
     /// The pauses of an integration, read consistently.
     pub async fn pauses(&self, provider: &Provider, account: &Account) -> Result<Vec<Pause>, LedgerError> {
-        let _ = (provider, account);
-        unimplemented!()
+        let range = beginning(&key::integration(provider, account), key::PAUSE);
+        let items = self.query(range, None).await?;
+        Ok(items.into_iter().map(Pause::from_item).collect::<Result<_, _>>()?)
     }
 }

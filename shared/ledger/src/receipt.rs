@@ -1,23 +1,86 @@
 //! What later deliveries of the same event leave on its receipt.
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use hookbox_core::key::ReceiptId;
+use hookbox_core::limits::{MAX_ARRIVALS, MAX_CONFLICTS};
 use hookbox_core::receipt::{Arrival, Conflict};
+use hookbox_core::time::Timestamp;
 
-use crate::{Ledger, LedgerError};
+use crate::Ledger;
+use crate::classify::Failure;
+use crate::error::{LedgerError, Stored};
+use crate::expression::{Expression, number, text};
+use crate::item::{self, Item, check_schema, key};
+use crate::transact::Key;
+
+/// A list on the receipt that describes the first deliveries of a kind.
+struct List {
+    attribute: &'static str,
+    limit: usize,
+    entry: Item,
+}
 
 impl Ledger {
-    /// Counts a further delivery of the same event, and describes it while there are fewer than
-    /// [`MAX_ARRIVALS`](hookbox_core::limits::MAX_ARRIVALS). Needs no version: it changes nothing that a decision uses.
+    /// Counts a further delivery of the same event, and describes it while fewer than [`MAX_ARRIVALS`] are described.
+    /// It needs no version, because it changes nothing that a decision uses.
     pub async fn count_duplicate(&self, id: &ReceiptId, arrival: &Arrival) -> Result<(), LedgerError> {
-        let _ = (id, arrival);
-        unimplemented!()
+        let entry = item::receipt::arrival(arrival)?;
+        self.count(id, arrival.at, List { attribute: "arrivals", limit: MAX_ARRIVALS, entry }).await
     }
 
-    /// Counts a further delivery that carried another content under the same key, and describes it while there are
-    /// fewer than [`MAX_CONFLICTS`](hookbox_core::limits::MAX_CONFLICTS). Call this *or*
-    /// [`count_duplicate`](Self::count_duplicate) for one delivery.
+    /// Counts a further delivery that carried another content under the same key, and describes it while fewer than
+    /// [`MAX_CONFLICTS`] are described. One delivery is counted by this *or* by
+    /// [`count_duplicate`](Self::count_duplicate).
     pub async fn record_conflict(&self, id: &ReceiptId, conflict: &Conflict) -> Result<(), LedgerError> {
-        let _ = (id, conflict);
-        unimplemented!()
+        let entry = item::receipt::conflict(conflict)?;
+        self.count(id, conflict.at, List { attribute: "conflicts", limit: MAX_CONFLICTS, entry }).await
     }
+
+    async fn count(&self, id: &ReceiptId, at: Timestamp, list: List) -> Result<(), LedgerError> {
+        let token = self.token();
+        let mut tries = self.tries();
+        let mut describe = true;
+        loop {
+            let key = Key::new(id.to_string(), key::HEAD);
+            let call = self.update(key, &counting(&list, at, &token, describe));
+            match tries.make(call.send()).await {
+                Ok(_) => return Ok(()),
+                Err(Failure::Condition(None)) => {
+                    return Err(LedgerError::ConditionFailed { stored: Stored::Nothing });
+                }
+                Err(Failure::Condition(Some(item))) => {
+                    check_schema(&item)?;
+                    if item.get("count_token") == Some(&text(token.as_str())) {
+                        return Ok(());
+                    }
+                    // What is left is a full list. From here on the delivery is only counted.
+                    if !std::mem::replace(&mut describe, false) {
+                        return Err(LedgerError::ConditionFailed { stored: Stored::Nothing });
+                    }
+                }
+                Err(failure) => tries.again(failure).await?,
+            }
+        }
+    }
+}
+
+/// An addition is not idempotent: the token of the latest one keeps a retry from counting twice, unless another delivery
+/// is counted in between.
+fn counting(list: &List, at: Timestamp, token: &str, describe: bool) -> Expression {
+    let expression = Expression::of_ours()
+        .add("duplicate_count", 1)
+        .set("last_duplicate_at", number(at.as_millis()))
+        .set("count_token", text(token));
+    let mut expression = {
+        let mut expression = expression;
+        let (name, ours) = (expression.name("count_token"), expression.value(text(token)));
+        expression.when(format!("{name} <> {ours}"))
+    };
+    if !describe {
+        return expression;
+    }
+    let (name, limit) = (expression.name(list.attribute), expression.value(number(list.limit)));
+    expression
+        .when(format!("(attribute_not_exists({name}) OR size({name}) < {limit})"))
+        .append(list.attribute, AttributeValue::M(list.entry.clone()))
 }

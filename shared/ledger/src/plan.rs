@@ -1,0 +1,229 @@
+//! What has to be written together when a job changes.
+//!
+//! A folder expires as a whole or is kept as a whole: receipt, jobs and payload change that in one transaction under the
+//! receipt's version. So each job shows by its own `expires_at` whether the folder is kept, and a write whose meaning
+//! depends on that (entering `held` or `review`, ending) is conditional on it. A writer that has read the folder before
+//! it changed notices, whoever was quicker.
+
+use hookbox_core::job::{Job, State};
+use hookbox_core::key::{JobKey, Shards};
+use hookbox_core::receipt::{Expiry, Receipt};
+use hookbox_core::time::Timestamp;
+use hookbox_core::transition::expiry::{self, ExpiryChange};
+
+use crate::error::LedgerError;
+use crate::expression::{Expression, number, text};
+use crate::item::job::StoredJob;
+use crate::item::{Item, key};
+use crate::load::Loaded;
+use crate::transact::{Key, Write};
+
+/// What a part of the transaction is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// The job that changes.
+    Job,
+    /// The receipt's expiry and version.
+    Receipt,
+    /// That there still is no receipt.
+    NoReceipt,
+    /// The expiry of another job.
+    Sibling(String),
+    /// The expiry of a payload chunk.
+    Chunk(String),
+    /// That the pause still stands.
+    Pause,
+    /// A person's deed.
+    Audit,
+}
+
+/// The parts of a write, in their order.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    pub(crate) parts: Vec<Part>,
+    pub(crate) writes: Vec<Write>,
+}
+
+/// The change of a job.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Change<'a> {
+    pub(crate) before: &'a Job,
+    pub(crate) after: &'a Job,
+    pub(crate) token: &'a str,
+    pub(crate) shards: Shards,
+}
+
+/// Whether something expires.
+#[derive(Clone, Copy)]
+enum Fate {
+    Kept,
+    Expires(Expiry),
+}
+
+impl Plan {
+    pub(crate) fn push(&mut self, part: Part, write: Write) {
+        self.parts.push(part);
+        self.writes.push(write);
+    }
+
+    /// The parts of a job's change in the folder as it was read. Items in `gone` do not exist any more.
+    pub(crate) fn of_change(folder: &Loaded, change: Change<'_>, gone: &[String]) -> Result<Self, LedgerError> {
+        let Change { before, after, .. } = change;
+        let expires = expires(folder, &before.key);
+        let job = job_update(change)?;
+        let mut plan = Self::default();
+        let job_key = || Key::new(folder.id.to_string(), key::job(&before.key));
+        match expiry_change(folder, after, expires) {
+            ExpiryChange::Keep => {
+                let job = if !after.has_ended() && !enters_care(after) {
+                    job
+                } else if expires {
+                    job.when_there("expires_at")
+                } else {
+                    job.when_absent("expires_at")
+                };
+                plan.push(Part::Job, Write::Update(job_key(), job));
+                if after.has_ended() && !expires {
+                    // Two last jobs that end at once must not each take the other for open.
+                    plan.receipt(folder, None)?;
+                }
+            }
+            ExpiryChange::Remove => {
+                plan.push(Part::Job, Write::Update(job_key(), job.remove("expires_at")));
+                plan.folder(folder, &before.key, Fate::Kept, gone)?;
+            }
+            ExpiryChange::Restore => match expiry_after(folder.receipt.as_ref(), after) {
+                Some(expiry) => {
+                    let job = job.set("expires_at", number(expiry.receipt.get()));
+                    plan.push(Part::Job, Write::Update(job_key(), job));
+                    plan.folder(folder, &before.key, Fate::Expires(expiry), gone)?;
+                }
+                None => {
+                    plan.push(Part::Job, Write::Update(job_key(), job));
+                    plan.receipt(folder, None)?;
+                }
+            },
+        }
+        Ok(plan)
+    }
+
+    /// The parts that keep a folder with open jobs; empty when there is nothing to do.
+    pub(crate) fn of_keep(folder: &Loaded, gone: &[String]) -> Result<Self, LedgerError> {
+        let mut plan = Self::default();
+        let Some(open) = folder.jobs.iter().find(|job| !job.has_ended()) else { return Ok(plan) };
+        if !expires(folder, &open.key) {
+            return Ok(plan);
+        }
+        // That one job is still open is what makes it right to keep the others.
+        let unchanged = Expression::of_ours().when_is("version", number(open.version)).remove("expires_at");
+        plan.push(Part::Job, Write::Update(Key::new(folder.id.to_string(), key::job(&open.key)), unchanged));
+        plan.folder(folder, &open.key, Fate::Kept, gone)?;
+        Ok(plan)
+    }
+
+    /// Everything of the folder but the job itself.
+    fn folder(&mut self, folder: &Loaded, job: &JobKey, fate: Fate, gone: &[String]) -> Result<(), LedgerError> {
+        self.receipt(folder, Some(fate))?;
+        let pk = folder.id.to_string();
+        for sibling in folder.jobs.iter().filter(|sibling| sibling.key != *job) {
+            let sk = key::job(&sibling.key);
+            let expression = match fate {
+                Fate::Kept => Expression::of_ours().remove("expires_at"),
+                // They have all ended, and none was replayed since.
+                Fate::Expires(expiry) => Expression::of_ours()
+                    .when_is("version", number(sibling.version))
+                    .set("expires_at", number(expiry.receipt.get())),
+            };
+            if !gone.contains(&sk) {
+                self.push(Part::Sibling(sk.clone()), Write::Update(Key::new(&pk, sk), expression));
+            }
+        }
+        for sk in (0..folder.chunks).map(key::payload).filter(|sk| !gone.contains(sk)) {
+            let expression = match fate {
+                Fate::Kept => Expression::of_ours().remove("expires_at"),
+                Fate::Expires(expiry) => Expression::of_ours().set("expires_at", number(expiry.payload.get())),
+            };
+            self.push(Part::Chunk(sk.clone()), Write::Update(Key::new(&pk, sk), expression));
+        }
+        Ok(())
+    }
+
+    /// The receipt: its version grows, whatever else.
+    fn receipt(&mut self, folder: &Loaded, fate: Option<Fate>) -> Result<(), LedgerError> {
+        if let Some(error) = folder.unreadable_item(key::HEAD) {
+            return Err(error.clone().into());
+        }
+        let key = Key::new(folder.id.to_string(), key::HEAD);
+        let Some(receipt) = &folder.receipt else {
+            self.push(Part::NoReceipt, Write::Check(key, Expression::default().when_absent("pk")));
+            return Ok(());
+        };
+        let version = Expression::of_ours()
+            .when_is("version", number(receipt.version))
+            .set("version", number(receipt.version + 1));
+        let expression = match fate {
+            None => version,
+            Some(Fate::Kept) => version.remove("expires_at"),
+            Some(Fate::Expires(expiry)) => version.set("expires_at", number(expiry.receipt.get())),
+        };
+        self.push(Part::Receipt, Write::Update(key, expression));
+        Ok(())
+    }
+}
+
+/// Whether the folder expires, as it was read.
+fn expires(folder: &Loaded, job: &JobKey) -> bool {
+    match &folder.receipt {
+        Some(receipt) => receipt.expires_at.is_some(),
+        None => !folder.kept.contains(job),
+    }
+}
+
+fn expiry_change(folder: &Loaded, after: &Job, expires: bool) -> ExpiryChange {
+    let change = expiry::change(after, &folder.jobs, expires);
+    // A job that we cannot read may be open.
+    let unread_job = folder.unreadable.iter().any(|item| item.sk.starts_with(key::JOB));
+    if change == ExpiryChange::Restore && unread_job { ExpiryChange::Keep } else { change }
+}
+
+/// `None` without a receipt: nobody knows the retention.
+fn expiry_after(receipt: Option<&Receipt>, after: &Job) -> Option<Expiry> {
+    let ended_at: Timestamp = match after.state {
+        State::Completed { at } | State::Dismissed { at } => at,
+        _ => return None,
+    };
+    receipt.map(|receipt| receipt.expiry_after_end(ended_at))
+}
+
+/// States in which a folder must not expire, however long they last.
+fn enters_care(after: &Job) -> bool {
+    matches!(after.state, State::Held | State::Review { .. })
+}
+
+/// The update of the job itself: what differs, under the version that was read.
+///
+/// What does not differ is not written: the sweeper may have moved the entry since, and that is not undone. Wake-ups are
+/// written always, because it may have counted one.
+fn job_update(change: Change<'_>) -> Result<Expression, LedgerError> {
+    let Change { before, after, token, shards } = change;
+    debug_assert!(after.version > before.version, "a transition gives the next version");
+    let (old, new) = (item_of(before, shards)?, item_of(after, shards)?);
+    let mut expression = Expression::of_ours()
+        .when_is("version", number(before.version))
+        .set("token", text(token))
+        .set("wakes", number(after.wakes));
+    for attribute in old.keys().filter(|attribute| !new.contains_key(*attribute)) {
+        expression = expression.remove(attribute);
+    }
+    for (attribute, value) in new {
+        if attribute != "wakes" && old.get(&attribute) != Some(&value) {
+            expression = expression.set(&attribute, value);
+        }
+    }
+    Ok(expression)
+}
+
+fn item_of(job: &Job, shards: Shards) -> Result<Item, LedgerError> {
+    let stored = StoredJob { job: job.clone(), token: None, wake_token: None, expires_at: None };
+    Ok(stored.to_item(shards)?)
+}
