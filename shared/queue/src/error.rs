@@ -56,20 +56,18 @@ impl QueueError {
     where
         E: ProvideErrorMetadata + Error + Send + Sync + 'static,
     {
-        let code = error.code().map(str::to_owned);
-        match (&error, code) {
-            (SdkError::ServiceError(answer), code) => {
-                let status = answer.raw().status().as_u16();
-                match Self::of_code(code.as_deref().unwrap_or("")) {
-                    Self::Refused { .. } if status == 429 || status == 503 => Self::Throttled,
-                    Self::Refused { .. } if status >= 500 => Self::Unavailable { source: Arc::new(error) },
-                    Self::Refused { .. } if status == 403 => Self::Denied { code: code.unwrap_or_default() },
-                    known => known,
-                }
+        let status = error.raw_response().map(|answer| answer.status().as_u16());
+        let code = error.code().unwrap_or("").to_owned();
+        match (Self::of_code(&code), status) {
+            (Self::Refused { .. }, Some(429 | 503)) => Self::Throttled,
+            (Self::Refused { .. }, Some(403)) => Self::Denied { code },
+            (Self::Refused { .. }, Some(400..=499)) => Self::Refused { code },
+            (Self::Refused { .. }, Some(200..=299)) => {
+                Self::Malformed { what: "it is not to be understood".to_owned() }
             }
-            (SdkError::ConstructionFailure(_), _) => Self::Refused { code: "not-a-request".to_owned() },
-            (SdkError::ResponseError(_), _) => Self::Malformed { what: "not understood".to_owned() },
-            _ => Self::Unavailable { source: Arc::new(error) },
+            (Self::Refused { .. }, _) if matches!(error, SdkError::ConstructionFailure(_)) => Self::Refused { code },
+            (Self::Refused { .. }, _) => Self::Unavailable { source: Arc::new(error) },
+            (known, _) => known,
         }
     }
 

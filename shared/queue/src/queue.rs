@@ -210,7 +210,7 @@ fn unanswered() -> Result<(), QueueError> {
 }
 
 fn delay_seconds(delay: Duration) -> i32 {
-    let whole = delay.as_secs() + u64::from(delay.subsec_nanos() > 0);
+    let whole = delay.as_secs().saturating_add(u64::from(delay.subsec_nanos() > 0));
     i32::try_from(whole.min(MAX_QUEUE_DELAY.as_secs())).unwrap_or(0)
 }
 
