@@ -85,7 +85,8 @@ async fn the_same_key_with_another_content_is_a_conflict_that_keeps_both_digests
     let stage = Stage::with("stripe").await;
     let first = stage.answer(Sender::of("stripe").sample("evt_1")).await;
     let set = json!({"note": "changed"});
-    let changed = SampleValues { event_id: Some("evt_1"), occurred_at: NOW, set: Some(&set), ..SampleValues::default() };
+    let changed =
+        SampleValues { event_id: Some("evt_1"), occurred_at: NOW, set: Some(&set), ..SampleValues::default() };
     let second = stage.answer(Sender::of("stripe").signed(&changed)).await;
     assert_eq!((second.status, second.state().as_str()), (200, "conflict"));
 
@@ -143,8 +144,7 @@ async fn a_signature_that_is_bad_missing_stale_or_there_twice_is_refused_and_sto
     };
     for refused in [with("".into()), with("nonsense".into()), with(format!("{good}, {good}").into())] {
         let shown = refused["headers"].to_string();
-        let answer = stage.answer(refused).await;
-        assert!(answer.status == 401 || shown.matches("t=").count() == 2, "{shown}");
+        assert_eq!(stage.answer(refused).await.status, 401, "{shown}");
     }
     let mut missing = Sender::of("stripe").sample("evt_2");
     missing["headers"].as_object_mut().unwrap().remove("stripe-signature");
@@ -154,6 +154,7 @@ async fn a_signature_that_is_bad_missing_stale_or_there_twice_is_refused_and_sto
     stage.clock.advance(Duration::from_secs(301));
     stale["requestContext"]["requestId"] = "late".into();
     assert_eq!(stage.answer(stale).await.status, 401);
+    assert!(stored_nothing(&stage).await);
 }
 
 #[tokio::test]
@@ -221,7 +222,7 @@ async fn an_unsupported_kind_is_evidence_without_work() {
 #[tokio::test]
 async fn an_event_without_a_stable_key_is_refused_where_the_profile_says_so() {
     let stage = Stage::with("generic").await;
-    let answer = stage.answer(Sender::of("generic").body(br#"{"hello":"world"}"#, &[], None)).await;
+    let answer = stage.answer(Sender::of("generic").body(br#"{"type":"order.paid"}"#, &[], None)).await;
     assert_eq!(answer.status, 422, "{}", answer.text);
     assert!(stored_nothing(&stage).await);
 }
@@ -319,11 +320,16 @@ async fn failing_to_count_a_duplicate_never_fails_the_answer() {
 async fn neither_answers_nor_metrics_nor_items_hold_a_secret() {
     let stage = Stage::with("yelp").await;
     let event = yelp_updates(&json!([{"event_type": "NEW_EVENT", "event_id": "a", "lead_id": "b"}]));
-    assert!(event["rawPath"].as_str().unwrap().contains(SECRET.split('=').next().unwrap()), "the path holds the secret");
+    assert!(
+        event["rawPath"].as_str().unwrap().contains(SECRET.split('=').next().unwrap()),
+        "the path holds the secret"
+    );
     let Answer { status, text, headers, .. } = stage.answer(event).await;
     assert_eq!(status, 200);
     let items = format!("{:?}", stage.table.items().await);
-    for (place, said) in [("answer", text), ("headers", format!("{headers:?}")), ("metrics", stage.lines()), ("items", items)] {
+    for (place, said) in
+        [("answer", text), ("headers", format!("{headers:?}")), ("metrics", stage.lines()), ("items", items)]
+    {
         assert!(!said.contains("bmV2ZXItdG8tYmUtc2Vlbg"), "{place}: {said}");
     }
 }

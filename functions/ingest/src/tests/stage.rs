@@ -13,7 +13,7 @@ use hookbox_ledger::test_support::{Faults, TestClock, TestTable};
 use hookbox_providers::{Profiles, SampleValues, Secret};
 use hookbox_runtime::{Metrics, Secrets};
 use lambda_http::request::LambdaRequest;
-use lambda_http::{Body, Request, Response, aws_lambda_events};
+use lambda_http::{Body, Request, Response};
 use serde_json::{Value, json};
 
 use crate::{Ingest, request};
