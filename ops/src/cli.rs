@@ -28,29 +28,35 @@ pub struct Cli {
 }
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 done or found, 1 a negative answer, 2 wrong usage or an invalid file, 3 could not look.
+Exit codes: 0 done or found, 1 a negative answer, 2 wrong usage or an invalid file,
+3 could not look.
 
 Credentials, profiles and SSO are those of the `aws` command.";
 
 #[derive(Clone, Copy, Debug, clap::Args)]
 #[command(next_help_heading = "Output")]
 struct Global {
-    /// How the answer is written
-    #[arg(long, value_enum, global = true, default_value_t, value_name = "FORMAT")]
+    /// How the answer is written: for people or for programs
+    #[arg(long, value_enum, global = true, default_value_t, value_name = "table|json", hide_possible_values = true)]
     output: Format,
     /// Show times in UTC instead of this machine's time zone
     #[arg(long, global = true)]
     utc: bool,
-    /// When colours are used
-    #[arg(long, value_enum, global = true, default_value_t, value_name = "WHEN")]
+    /// When colours are used; `auto` is on a terminal, unless `NO_COLOR` is set
+    #[arg(
+        long,
+        value_enum,
+        global = true,
+        default_value_t,
+        value_name = "auto|always|never",
+        hide_possible_values = true
+    )]
     color: Colour,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Write what a hookbox.toml says to the table
     Apply(ApplyArgs),
-    /// Send signed sample deliveries, as a provider would
     Send(SendArgs),
     /// Look at receipts
     #[command(subcommand)]
@@ -58,7 +64,6 @@ enum Command {
     /// Look at what waits for a person
     #[command(subcommand)]
     Dlq(Dlq),
-    /// Start a destination for rehearsals
     Sandbox(SandboxArgs),
     /// Print a completion script for a shell
     #[command(after_help = "Example: hookbox completions zsh > ~/.zfunc/_hookbox")]
@@ -70,13 +75,11 @@ enum Command {
 
 #[derive(Debug, Subcommand)]
 enum Receipts {
-    /// Show one receipt with its jobs, attempts, duplicates and conflicts
     Show(ShowArgs),
 }
 
 #[derive(Debug, Subcommand)]
 enum Dlq {
-    /// List the jobs in review and the messages on the dead-letter queue
     List(DlqListArgs),
 }
 
@@ -118,5 +121,27 @@ async fn run(cli: Cli) -> Result<Answer, Failure> {
             io::stdout().lock().write_all(&script)?;
             Ok(Answer::Yes)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn help_explains_every_command() {
+        let mut command = Cli::command().term_width(100);
+        command.build();
+        let mut help = command.render_long_help().to_string();
+        for path in [&["apply"][..], &["send"], &["receipts", "show"], &["dlq", "list"], &["sandbox"]] {
+            let found = path.iter().fold(&mut command, |command, name| command.find_subcommand_mut(name).unwrap());
+            help.push_str(&format!("\n--- {}\n{}", path.join(" "), found.render_long_help()));
+        }
+        insta::assert_snapshot!(help);
     }
 }

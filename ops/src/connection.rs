@@ -44,6 +44,7 @@ pub struct TableArgs {
     /// Shards of the table's indexes, as the stack has them
     #[arg(long, value_name = "COUNT", env = "HOOKBOX_SHARDS", hide_env_values = true, default_value = "4")]
     pub shards: NonZeroU16,
+    /// How to reach AWS.
     #[command(flatten)]
     pub aws: AwsArgs,
 }
@@ -171,7 +172,7 @@ impl Table {
                 _ => trouble(chain(error)),
             },
             LedgerError::NewerSchema { .. } => trouble(error.to_string()).advise("a newer version of this command"),
-            _ => reach(trouble(chain(error)), &chain(error), place),
+            _ => reach(&trouble, &chain(error), place),
         })
     }
 }
@@ -184,7 +185,9 @@ impl NamedQueue {
 
     /// The queue could not be used for what was attempted.
     pub fn failure(&self, attempted: &str, error: &QueueError) -> Failure {
-        let trouble = Trouble::new(format!("{attempted} (queue {})", self.queue.url()), chain(error));
+        let why = chain(error);
+        let because = |why: String| Trouble::new(format!("{attempted} (queue {})", self.queue.url()), why);
+        let trouble = because(why.clone());
         Failure::CouldNotLook(match error {
             QueueError::NotFound => trouble
                 .advise(
@@ -195,7 +198,7 @@ impl NamedQueue {
                 trouble.advise("a role with sqs:ReceiveMessage and sqs:ChangeMessageVisibility on this queue")
             }
             QueueError::Refused { code } if is_about_credentials(code) => trouble.advise(CREDENTIALS),
-            _ => reach(trouble, &chain(error), &self.place),
+            _ => reach(&because, &why, &self.place),
         })
     }
 }
@@ -215,7 +218,8 @@ impl SecretReader {
             (SecretRef::Ssm(_), None) => return Err(no_region(&attempted)),
         };
         self.secrets.get(reference).await.map_err(|error| {
-            let trouble = |why: &str| Trouble::new(&attempted, why);
+            let because = |why: String| Trouble::new(&attempted, why);
+            let trouble = |why: &str| because(why.to_owned());
             Failure::CouldNotLook(match (&error, reference) {
                 (SecretError::NotFound { .. }, SecretRef::Env(name)) => {
                     trouble("the variable is not set in this shell").advise(format!("export {name}=…"))
@@ -226,7 +230,7 @@ impl SecretReader {
                 (SecretError::Denied { .. }, _) => {
                     trouble("access is denied").advise("a role with ssm:GetParameter and kms:Decrypt on it")
                 }
-                (SecretError::Unavailable { detail, .. }, _) => reach(trouble(detail), detail, place),
+                (SecretError::Unavailable { detail, .. }, _) => reach(&because, detail, place),
             })
         })
     }
@@ -238,13 +242,36 @@ fn is_about_credentials(code: &str) -> bool {
         .any(|part| code.contains(part))
 }
 
-/// Advice for something that did not answer.
-fn reach(trouble: Trouble, why: &str, place: &str) -> Trouble {
-    if why.to_lowercase().contains("credential") || why.contains("identity") {
-        return trouble.advise(CREDENTIALS);
+/// Something did not answer, or was never asked for want of credentials.
+fn reach(because: &dyn Fn(String) -> Trouble, why: &str, place: &str) -> Trouble {
+    if why.to_lowercase().contains("credential") {
+        // The chain names every place where it found nothing; only those count where something went wrong.
+        let wrong = why.lines().filter(|line| !line.contains("provider was not enabled")).map(str::trim);
+        let found: Vec<_> = ["no AWS credentials were found"].into_iter().chain(wrong).collect();
+        return because(found.join("\n")).advise(CREDENTIALS);
     }
+    let trouble = because(why.to_owned());
     if place.starts_with("at ") {
         return trouble.advise("`make dev` starts the local AWS; unset AWS_ENDPOINT_URL for your account");
     }
     trouble.advise("try again, or check the network on the way to AWS")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reached(why: &str, place: &str) -> String {
+        reach(&|why| Trouble::new("read the table", why), why, place).to_string()
+    }
+
+    #[test]
+    fn what_to_do_depends_on_what_did_not_work() {
+        let chain = "unavailable: other: the credential provider was not enabled: no credentials found in chain. \
+                     Attempted:\n  Environment: the credential provider was not enabled: variable not set\n  \
+                     Profile: the SSO token has expired";
+        let of_local = reached("connection refused", "at http://127.0.0.1:4566");
+        let of_account = reached("no route to host", "in eu-west-1");
+        insta::assert_snapshot!([reached(chain, "in eu-west-1"), of_local, of_account].join("\n"));
+    }
 }

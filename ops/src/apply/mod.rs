@@ -36,6 +36,7 @@ pub struct ApplyArgs {
     /// Accept receipts that are kept for less time than the provider may repeat an event
     #[arg(long)]
     pub accept_short_retention: bool,
+    /// Where the table is.
     #[command(flatten)]
     pub table: TableArgs,
 }
@@ -45,8 +46,8 @@ Examples:
   hookbox apply hookbox.toml --dry-run
   hookbox apply hookbox.toml --yes --output json
 
-Exit codes: 0 written or nothing to do, 1 not confirmed, overtaken by another change, or (--dry-run) there are
-differences, 2 wrong usage or an invalid file, 3 could not look.";
+Exit codes: 0 written or nothing to do; 1 not confirmed, overtaken by another change, or (with
+--dry-run) there are differences; 2 wrong usage or an invalid file; 3 could not look.";
 
 /// What is done with the differences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,6 +14,8 @@ use crate::terminal::{Terminal, Tone};
 const AT_ONCE: usize = 8;
 /// Lines around a difference that are shown with it.
 const CONTEXT: usize = 3;
+/// How the line begins that names an operation.
+const NAME: &str = "name = ";
 
 /// What applying a file would do.
 #[derive(Clone, Debug)]
@@ -143,18 +145,16 @@ impl Step {
         let diff = TextDiff::from_lines(&old, &new);
         let mut lines = Vec::new();
         for group in diff.grouped_ops(CONTEXT) {
+            let changes = group.iter().flat_map(|op| diff.iter_changes(op));
+            let hunk: Vec<(char, String)> =
+                changes.map(|change| (mark(change.tag()), change.value().trim_end().to_owned())).collect();
             let start = group.first().map_or(0, |op| op.new_range().start);
             if start > 0 {
-                lines.push(('@', heading(&new, start)));
+                let mut before_change = hunk.iter().take_while(|(mark, _)| *mark == ' ');
+                let says_itself = before_change.any(|(_, line)| line.starts_with(NAME));
+                lines.push(('@', if says_itself { "…".to_owned() } else { heading(&new, start) }));
             }
-            for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
-                let mark = match change.tag() {
-                    ChangeTag::Delete => '-',
-                    ChangeTag::Insert => '+',
-                    ChangeTag::Equal => ' ',
-                };
-                lines.push((mark, change.value().trim_end_matches('\n').to_owned()));
-            }
+            lines.extend(hunk);
         }
         lines
     }
@@ -183,9 +183,17 @@ impl Step {
     }
 }
 
+fn mark(tag: ChangeTag) -> char {
+    match tag {
+        ChangeTag::Delete => '-',
+        ChangeTag::Insert => '+',
+        ChangeTag::Equal => ' ',
+    }
+}
+
 /// Which operation the line at `start` belongs to.
 fn heading(text: &str, start: usize) -> String {
-    let before: Vec<&str> = text.lines().take(start + 1).collect();
-    let name = before.iter().rev().find_map(|line| line.strip_prefix("name = "));
+    let before: Vec<&str> = text.lines().take(start).collect();
+    let name = before.iter().rev().find_map(|line| line.strip_prefix(NAME));
     name.map_or_else(|| "…".to_owned(), |name| format!("… operation {name}"))
 }

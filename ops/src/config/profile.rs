@@ -40,8 +40,14 @@ fn check(declared: &Declared, profile: &Profile, short: ShortRetention, problems
     let (integration, places) = (&declared.integration, &declared.places);
     if let Err(error) = profile.configure(integration.variant.as_deref(), integration.verify.as_ref()) {
         let about_variant = integration.variant.is_some() && error.key == "variant";
-        let place = if about_variant { &places.variant } else { &places.verify };
-        problems.push(Problem::new(place.clone(), error.to_string()));
+        problems.push(if about_variant {
+            let known: Vec<_> = profile.variants().map(|name| format!("variant = \"{name}\"")).collect();
+            let write = if known.is_empty() { "it without `variant`".to_owned() } else { known.join(" or ") };
+            let says = format!("{} is not verified in a way of this name", profile.title());
+            Problem::new(places.variant.clone(), says).write(write)
+        } else {
+            Problem::new(places.verify.clone(), error.to_string())
+        });
     }
     let horizon = profile.retry_horizon().unwrap_or(Duration::ZERO);
     if integration.retention.receipt < horizon && short == ShortRetention::Refuse {

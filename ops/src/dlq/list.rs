@@ -120,6 +120,7 @@ impl List {
             "KIND",
             "TRIES",
             "NOTICES",
+            "LAST ERROR",
             "JOB",
         ]);
         for line in &self.lines {
@@ -136,6 +137,7 @@ impl List {
                 or_dash(&line.kind).into(),
                 line.attempts_total.map_or_else(|| "-".to_owned(), |tries| tries.to_string()).into(),
                 line.messages.to_string().into(),
+                line.last_error.as_deref().map_or_else(|| "-".to_owned(), shortened).into(),
                 or_dash(&name).into(),
             ]);
         }
@@ -152,6 +154,12 @@ impl List {
             of("poison"),
         ))
     }
+}
+
+/// As much of an error as fits beside the rest.
+fn shortened(text: &str) -> String {
+    const ROOM: usize = 40;
+    if text.chars().count() <= ROOM { text.to_owned() } else { text.chars().take(ROOM - 1).chain(['…']).collect() }
 }
 
 /// The jobs that the index has in review, at most `limit`, and whether there are more.

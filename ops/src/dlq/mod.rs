@@ -25,6 +25,7 @@ pub struct DlqListArgs {
     /// Address of the dead-letter queue (the stack's output `DeadLetterQueueUrl`)
     #[arg(long, value_name = "URL", env = "HOOKBOX_DEAD_LETTER_QUEUE_URL", hide_env_values = true)]
     pub dead_letter_queue_url: String,
+    /// Where the table is.
     #[command(flatten)]
     pub table: TableArgs,
 }

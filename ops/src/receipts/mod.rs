@@ -28,6 +28,7 @@ pub struct ShowArgs {
     /// The provider's own id of the event
     #[arg(long, value_name = "ID", requires_all = ["provider", "account"], conflicts_with = "receipt")]
     pub event_id: Option<String>,
+    /// Where the table is.
     #[command(flatten)]
     pub table: TableArgs,
 }

@@ -87,16 +87,25 @@ fn facts(receipt: &Receipt, terminal: &Terminal) -> Columns {
 fn deliveries(receipt: &Receipt, terminal: &mut Terminal) -> io::Result<()> {
     let duplicates = receipt.duplicate_count;
     let last = receipt.last_duplicate_at.map(|at| format!(", the last at {}", terminal.time(at)));
-    let summary = format!("1 and {}{}", count(duplicates, "duplicate"), last.unwrap_or_default());
+    let conflicts = if receipt.conflicts.is_empty() { "" } else { ", conflicts among them" };
+    let number = if duplicates == 0 { "no duplicates".to_owned() } else { count(duplicates, "duplicate") };
+    let summary = format!("1 and {number}{}{conflicts}", last.unwrap_or_default());
     terminal.say("")?;
     title("Deliveries", &summary, terminal)?;
     let mut columns = Columns::indented(2).headed(["AT", "SECRET", "REQUEST", "DIGEST"]);
+    let mut above = None;
     for arrival in &receipt.arrivals {
+        let digest = if above == Some(arrival.digest) {
+            Cell::new(Tone::Quiet, "same")
+        } else {
+            arrival.digest.to_string().into()
+        };
+        above = Some(arrival.digest);
         columns.row([
             terminal.time(arrival.at).into(),
             arrival.secret_index.to_string().into(),
             arrival.request_id.clone().into(),
-            arrival.digest.to_string().into(),
+            digest,
         ]);
     }
     print(&columns, terminal)?;
@@ -109,8 +118,7 @@ fn conflicts(receipt: &Receipt, terminal: &mut Terminal) -> io::Result<()> {
     if receipt.conflicts.is_empty() {
         return Ok(());
     }
-    let number = count(receipt.conflicts.len() as u64, "delivery").replace("deliverys", "deliveries");
-    let summary = format!("{number} with the same key and another content: nothing was done about them");
+    let summary = "the same key with another content: recorded, and nothing else was done about them";
     terminal.say("")?;
     let what = terminal.paint(Tone::Bad, "Conflicts");
     terminal.say(format_args!("{what}  {summary}"))?;

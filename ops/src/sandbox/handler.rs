@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, PoisonError};
 
+use aws_smithy_async::rt::sleep::AsyncSleep as _;
 use axum::body::{Body, to_bytes};
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::header::CONTENT_TYPE;
@@ -64,7 +65,7 @@ impl Sandbox {
         let shown = reply.status.map_or_else(|| "cut".to_owned(), |status| status.to_string());
         let event = event_id.unwrap_or("-");
         let effect = reply.effect.as_str();
-        self.tell(format!("{shown}  {}  call {}  {effect}  {event}  {key}", parts.uri.path(), reply.call));
+        self.tell(&format!("{shown}  {}  call {}  {effect}  {event}  {key}", parts.uri.path(), reply.call));
         match reply.status {
             Some(status) => answer(status, &json!({"effect": reply.effect, "call": reply.call})),
             None => {
@@ -76,11 +77,11 @@ impl Sandbox {
 
     fn refuse(&self, parts: &Parts, status: u16, reason: &str) -> Response<Body> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner).refuse();
-        self.tell(format!("{status}  {} {}  {reason}", parts.method, parts.uri.path()));
+        self.tell(&format!("{status}  {} {}  {reason}", parts.method, parts.uri.path()));
         answer(status, &json!({ "reason": reason }))
     }
 
-    fn tell(&self, line: String) {
+    fn tell(&self, line: &str) {
         let mut terminal = self.terminal.lock().unwrap_or_else(PoisonError::into_inner);
         let at = terminal.time(self.clock.now());
         // Nobody may be reading: the call is answered all the same.

@@ -38,6 +38,7 @@ pub struct SandboxArgs {
     /// Listen also on an address that other machines reach
     #[arg(long)]
     pub allow_non_loopback: bool,
+    /// How to reach AWS.
     #[command(flatten)]
     pub aws: AwsArgs,
 }
@@ -113,7 +114,7 @@ pub async fn run(
     let verifier = match &args.secret {
         None => None,
         Some(reference) => {
-            let secret = args.aws.secrets(clock.clone()).await?.read(reference).await?;
+            let secret = args.aws.secrets(Arc::clone(&clock)).await.read(reference).await?;
             Some(Verifier::new(reference, &secret)?)
         }
     };

@@ -27,7 +27,8 @@ impl Verifier {
         let text =
             if text.starts_with("whsec_") { text.to_owned() } else { format!("whsec_{}", STANDARD.encode(text)) };
         let name = "standard-webhooks".parse().map_err(|error| unable(format!("{error}")))?;
-        let profile = Profiles::built_in().get(&name).map_err(|error| unable(error.to_string()))?;
+        let profiles = Profiles::built_in();
+        let profile = profiles.get(&name).map_err(|error| unable(error.to_string()))?;
         let profile = profile.ok_or_else(|| unable("there is no profile `standard-webhooks`".to_owned()))?;
         Ok(Self {
             profile: profile.configure(None, None).map_err(|error| unable(error.to_string()))?,

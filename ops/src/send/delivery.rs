@@ -29,6 +29,7 @@ pub struct Signer {
     provider: Provider,
     account: Account,
     url: String,
+    address: reqwest::Url,
     profile: Configured,
     secret: Secret,
     clock: Arc<dyn Clock>,
@@ -46,11 +47,16 @@ impl Signer {
             let why = format!("there is no profile `{provider}`");
             Failure::Usage(usage(why).advise(format!("one of {}", profiles.names().join(", "))))
         })?;
+        let url = format!("{}/hooks/{provider}/{account}", endpoint.url);
+        let address = reqwest::Url::parse(&url).map_err(|error| {
+            Failure::Usage(usage(format!("`{}` is no address: {error}", endpoint.url)).advise("--url https://…"))
+        })?;
         let configured = profile.configure(endpoint.variant.as_deref(), endpoint.verify.as_ref());
         Ok(Self {
             provider: provider.clone(),
             account: account.clone(),
-            url: format!("{}/hooks/{provider}/{account}", endpoint.url),
+            url,
+            address,
             profile: configured.map_err(|error| Failure::Usage(usage(error.to_string())))?,
             secret: Secret::new(secret.expose()).map_err(|error| Failure::Usage(usage(error.to_string())))?,
             clock,
@@ -84,10 +90,10 @@ impl Signer {
     /// Signs the draft as of now and sends it.
     pub async fn send(&self, draft: &Draft, client: &reqwest::Client) -> Result<Outcome, Failure> {
         let signed = self.sign(draft)?;
-        let url = match &signed.path_token {
-            Some(token) => format!("{}/{token}", self.url),
-            None => self.url.clone(),
-        };
+        let mut url = self.address.clone();
+        if let (Some(token), Ok(mut path)) = (&signed.path_token, url.path_segments_mut()) {
+            path.push(token);
+        }
         let mut request = client.post(url).body(draft.body.clone());
         for (name, value) in draft.headers.iter().chain(&signed.headers) {
             request = request.header(name, value);

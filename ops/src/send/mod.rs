@@ -69,6 +69,7 @@ pub struct SendArgs {
     /// Address of the API (the stack's output `ApiUrl`)
     #[arg(long, value_name = "URL", env = "HOOKBOX_URL", hide_env_values = true)]
     pub url: String,
+    /// How to reach AWS.
     #[command(flatten)]
     pub aws: AwsArgs,
 }
@@ -164,7 +165,7 @@ pub async fn deliver(
             terminal.note(format_args!("{done} of {times} answered"))?;
         }
     }
-    Ok(Summary::new(outcomes, signer.expected(draft)))
+    Ok(Summary::new(outcomes, &signer.expected(draft)))
 }
 
 #[cfg(test)]

@@ -40,7 +40,6 @@ pub struct Summary {
     unanswered: usize,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
 fn millis<S: serde::Serializer>(took: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_u64(u64::try_from(took.as_millis()).unwrap_or(u64::MAX))
 }
@@ -86,7 +85,7 @@ impl Outcome {
 
 impl Summary {
     /// From the answers in the order of sending. `expected` are the receipts to name when no answer names any.
-    pub fn new(answers: Vec<Outcome>, expected: Vec<ReceiptId>) -> Self {
+    pub fn new(answers: Vec<Outcome>, expected: &[ReceiptId]) -> Self {
         let events = || answers.iter().filter(|outcome| outcome.is_success()).flat_map(Outcome::events);
         let of = |states: &[&str]| events().filter(|(state, _)| states.contains(state)).count();
         let mut receipts: Vec<String> = Vec::new();
