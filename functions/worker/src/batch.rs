@@ -63,7 +63,16 @@ impl Worker {
             Ok(message) => Run::new(self, deadline).work(&message.job).await,
             Err(error) => Err(Returned::Unparseable(error)),
         };
-        let Err(returned) = result else { return Ok(None) };
+        let returned = match result {
+            Ok(ending) => {
+                tracing::debug!(message_id, ?ending, "message acknowledged");
+                return Ok(None);
+            }
+            Err(returned) => returned,
+        };
+        if returned.is_of_an_unreadable_item() {
+            self.metrics.count(Metric::ItemsUnreadable, &[], 1);
+        }
         if let Some(reason) = returned.unusable() {
             self.metrics.count(Metric::MessagesUnusable, &[(Dimension::Reason, reason)], 1);
         }

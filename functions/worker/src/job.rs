@@ -21,7 +21,7 @@ use crate::builder::Worker;
 use crate::settle::Taken;
 
 /// How often a job is read and decided again because another writer was first.
-pub(crate) const MAX_TRIES: usize = 4;
+const MAX_TRIES: usize = 4;
 
 /// Why a message goes back to the queue.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +53,12 @@ impl Returned {
             Self::OutOfTime(_) | Self::Contended(_) | Self::Ledger(_) | Self::Broken(_) => None,
         }
     }
+
+    /// Whether an item was met that is corrupt or newer than this version.
+    pub(crate) fn is_of_an_unreadable_item(&self) -> bool {
+        use LedgerError::{Corrupt, NewerSchema};
+        matches!(self, Self::Unreadable(_) | Self::Ledger(Corrupt { .. } | NewerSchema { .. }))
+    }
 }
 
 /// What an acknowledged message came to.
@@ -69,6 +75,8 @@ pub(crate) enum Ending {
 /// One job of one invocation.
 pub(crate) struct Run<'a> {
     pub(crate) worker: &'a Worker,
+    /// Ends its calls with the invocation. What came of a call is written without that bound: late it is still right, if
+    /// nobody has taken over.
     pub(crate) ledger: Ledger,
     deadline: Timestamp,
 }
@@ -85,7 +93,7 @@ impl<'a> Run<'a> {
     /// Does what the job needs now. Whoever loses a condition reads and decides again.
     pub(crate) async fn work(&self, key: &JobKey) -> Result<Ending, Returned> {
         for _ in 0..MAX_TRIES {
-            match self.decide(key).await {
+            match Box::pin(self.decide(key)).await {
                 Ok(Some(ending)) => return Ok(ending),
                 Ok(None) | Err(Returned::Ledger(LedgerError::ConditionFailed { .. })) => {}
                 Err(returned) => return Err(returned),
@@ -161,7 +169,7 @@ impl<'a> Run<'a> {
     ) -> Result<Option<Ending>, Returned> {
         if job.status() != Status::Processing {
             let next = hold(job, self.now())?;
-            return match self.ledger.hold_job(loaded, job, &next, pause).await? {
+            return match Box::pin(self.ledger.hold_job(loaded, job, &next, pause)).await? {
                 Held::Written => Ok(Some(self.held(job))),
                 Held::Resumed => Ok(None),
             };
@@ -169,9 +177,9 @@ impl<'a> Run<'a> {
         match self.claimed(job, configured, operation)? {
             Claimed::Review(next) => self.write(loaded, job, &next).await.map(Some),
             Claimed::Call { job: claimed, .. } => {
-                self.ledger.write_job(loaded, job, &claimed).await?;
+                self.put(loaded, job, &claimed).await?;
                 let report = Report::new(Outcome::CredentialRefused, "paused", pause.reason.as_str());
-                let taken = Taken { loaded, job: claimed, operation };
+                let taken = Taken::new(loaded, claimed, operation);
                 self.hold_claimed(&taken, &report, pause).await.map(Some)
             }
         }
@@ -194,8 +202,8 @@ impl<'a> Run<'a> {
             Approach::Send => None,
             Approach::Reconcile => Some(ask_limit(spare, operation.timeout).ok_or_else(out_of_time)?),
         };
-        self.ledger.write_job(loaded, job, &claimed).await?;
-        self.attempt(Taken { loaded, job: claimed, operation }, ask).await
+        self.put(loaded, job, &claimed).await?;
+        Box::pin(self.attempt(Taken::new(loaded, claimed, operation), ask)).await
     }
 
     /// The time that is left beyond the operation's timeout and the margin for writing; `None` when it is not enough.
@@ -219,9 +227,14 @@ impl<'a> Run<'a> {
 
     /// Writes a job that no call was made for.
     async fn write(&self, loaded: &Loaded, before: &Job, after: &Job) -> Result<Ending, Returned> {
-        self.ledger.write_job(loaded, before, after).await?;
+        self.put(loaded, before, after).await?;
         self.written(after);
         Ok(Ending::Written(after.status()))
+    }
+
+    // Boxed, because the future of a call to DynamoDB is large and stands in the future of every message.
+    async fn put(&self, loaded: &Loaded, before: &Job, after: &Job) -> Result<(), LedgerError> {
+        Box::pin(self.ledger.write_job(loaded, before, after)).await
     }
 
     pub(crate) fn held(&self, job: &Job) -> Ending {

@@ -9,16 +9,25 @@ use hookbox_core::transition::reconcile::cannot_tell;
 use hookbox_ledger::{Held, LedgerError, Loaded, Pause};
 use hookbox_runtime::{Dimension, Metric};
 
-use crate::job::{Ending, MAX_TRIES, Returned, Run};
+use crate::job::{Ending, Returned, Run};
 
 /// A job whose lease is ours.
 pub(crate) struct Taken<'a> {
     /// Its folder as it was read before the claim.
     pub(crate) loaded: &'a Loaded,
-    /// The job as the claim wrote it.
+    /// The job as the claim wrote it: what every later write is compared with.
+    pub(crate) stored: Job,
+    /// The job as it is known to be since.
     pub(crate) job: Job,
     /// Its operation as it was configured then.
     pub(crate) operation: &'a OperationConfig,
+}
+
+impl<'a> Taken<'a> {
+    /// A job that has just been claimed.
+    pub(crate) fn new(loaded: &'a Loaded, claimed: Job, operation: &'a OperationConfig) -> Self {
+        Self { loaded, stored: claimed.clone(), job: claimed, operation }
+    }
 }
 
 /// What an attempt came to.
@@ -59,7 +68,7 @@ impl Run<'_> {
     async fn pause_and_hold(&self, taken: &Taken<'_>, report: &Report) -> Result<Ending, Returned> {
         let Job { provider, account, key, .. } = &taken.job;
         let now = self.now();
-        let pause = self.ledger.put_pause(provider, account, &key.operation, &report.detail, now).await?;
+        let pause = self.worker.ledger.put_pause(provider, account, &key.operation, &report.detail, now).await?;
         if pause.at == now {
             tracing::error!(%provider, %account, operation = %key.operation, code = %report.code, "credential refused: operation paused");
             self.worker.metrics.count(Metric::OperationPaused, &[(Dimension::Operation, key.operation.as_str())], 1);
@@ -75,7 +84,8 @@ impl Run<'_> {
         pause: &Pause,
     ) -> Result<Ending, Returned> {
         let next = self.finished(taken, report)?;
-        match self.ledger.hold_job(taken.loaded, &taken.job, &next, pause).await {
+        let held = self.worker.ledger.hold_job(taken.loaded, &taken.stored, &next, pause);
+        match Box::pin(held).await {
             Ok(Held::Written) => Ok(self.held(&taken.job)),
             Ok(Held::Resumed) => {
                 let next = resumed_meanwhile(&taken.job, report, self.now())?;
@@ -86,30 +96,20 @@ impl Run<'_> {
         }
     }
 
-    /// Writes the end of the attempt. A failed condition means that our lease had expired and somebody has taken over,
-    /// whose outcome stands; only when the job is still as we claimed it, something beside it had changed.
+    /// Writes the end of the attempt. A failed condition means that the lease had expired and somebody has taken over:
+    /// what came of that stands.
     async fn write_end(&self, taken: &Taken<'_>, next: &Job, report: &Report) -> Result<Ending, Returned> {
-        let mut again;
-        let mut loaded = taken.loaded;
-        for _ in 0..MAX_TRIES {
-            match self.ledger.write_job(loaded, &taken.job, next).await {
-                Ok(()) => {
-                    self.ended(next, report);
-                    if let State::Retrying { next_attempt_at } = next.state {
-                        self.wake_up(&next.key, next_attempt_at).await;
-                    }
-                    return Ok(Ending::Written(next.status()));
-                }
-                Err(LedgerError::ConditionFailed { .. }) => {}
-                Err(error) => return Err(error.into()),
-            }
-            again = self.ledger.load(&next.key.receipt).await?;
-            match &again {
-                Some(read) if read.job(&next.key).is_some_and(|job| job.version == taken.job.version) => loaded = read,
-                _ => return Ok(self.late(taken, report)),
-            }
+        let written = self.worker.ledger.write_job(taken.loaded, &taken.stored, next);
+        match Box::pin(written).await {
+            Ok(()) => {}
+            Err(LedgerError::ConditionFailed { .. }) => return Ok(self.late(taken, report)),
+            Err(error) => return Err(error.into()),
         }
-        Err(Returned::Contended(next.key.clone()))
+        self.ended(next, report);
+        if let State::Retrying { next_attempt_at } = next.state {
+            self.wake_up(&next.key, next_attempt_at).await;
+        }
+        Ok(Ending::Written(next.status()))
     }
 
     fn late(&self, taken: &Taken<'_>, report: &Report) -> Ending {

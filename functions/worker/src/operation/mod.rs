@@ -13,6 +13,7 @@ use hookbox_core::integration::{Operation as OperationConfig, Target};
 use hookbox_core::outcome::{Outcome, Report};
 use hookbox_core::time::Timestamp;
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 
 use crate::facts::Facts;
 
@@ -103,6 +104,9 @@ fn settings<T: DeserializeOwned>(operation: &OperationConfig) -> Result<T, Repor
     let Target::Custom { settings, .. } = &operation.target else {
         return Err(misconfigured("settings", "only a linked operation has settings"));
     };
+    // Without any, defaults can still be read.
+    let none = Value::Object(Map::new());
+    let settings = if settings.is_null() { &none } else { settings };
     T::deserialize(settings).map_err(|error| misconfigured("settings", &error.to_string()))
 }
 

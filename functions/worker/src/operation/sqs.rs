@@ -219,6 +219,3 @@ fn never_connected(error: &(dyn Error + 'static)) -> bool {
     }
     false
 }
-
-#[cfg(test)]
-mod tests;

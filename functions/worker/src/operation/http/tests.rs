@@ -1,3 +1,5 @@
+mod destination;
+
 use std::collections::HashMap;
 use std::sync::atomic::AtomicUsize;
 
@@ -6,73 +8,16 @@ use hookbox_core::event::Payload;
 use hookbox_core::integration::Operation as OperationConfig;
 use hookbox_core::integration::SecretRef;
 use hookbox_runtime::SystemClock;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinHandle;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpListener;
 
+use self::destination::{Manner, answer, destination, read_request};
 use super::super::exchange::Client;
 use super::*;
 
 const NOW: Timestamp = Timestamp::from_seconds(1_764_500_000);
 /// Set by cargo for every test process.
 const SECRET: &str = "env:CARGO_PKG_NAME";
-
-/// How a destination behaves once it has read the request.
-enum Manner {
-    Answer(String),
-    /// Answers and goes on sending without end.
-    Flood(String),
-    Drop,
-    Hang,
-}
-
-struct Destination {
-    url: String,
-    served: JoinHandle<Vec<u8>>,
-    /// Ends a hanging destination.
-    _end: tokio::sync::oneshot::Sender<()>,
-}
-
-/// A destination for one request; it gives what it read.
-async fn destination(manner: Manner) -> Destination {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://user:hush@{}/in?token=hush", listener.local_addr().unwrap());
-    let (end, ended) = tokio::sync::oneshot::channel::<()>();
-    let served = tokio::spawn(async move {
-        let (mut connection, _) = listener.accept().await.unwrap();
-        let request = read_request(&mut connection).await;
-        match manner {
-            Manner::Answer(answer) => connection.write_all(answer.as_bytes()).await.unwrap(),
-            Manner::Flood(head) => {
-                connection.write_all(head.as_bytes()).await.unwrap();
-                while connection.write_all(&[b'x'; 8192]).await.is_ok() {}
-            }
-            Manner::Drop => {}
-            Manner::Hang => drop(ended.await),
-        }
-        request
-    });
-    Destination { url, served, _end: end }
-}
-
-async fn read_request(connection: &mut TcpStream) -> Vec<u8> {
-    let mut read = Vec::new();
-    loop {
-        let text = String::from_utf8_lossy(&read).to_ascii_lowercase();
-        if let Some((head, body)) = text.split_once("\r\n\r\n") {
-            let length =
-                head.lines().find_map(|line| line.strip_prefix("content-length: ")).map_or(0, |n| n.parse().unwrap());
-            if body.len() >= length {
-                return read;
-            }
-        }
-        assert_ne!(connection.read_buf(&mut read).await.unwrap(), 0, "the request is whole");
-    }
-}
-
-fn answer(head: &str) -> Manner {
-    Manner::Answer(format!("HTTP/1.1 {head}\r\nContent-Length: 0\r\n\r\n"))
-}
 
 fn operation(exchange: Arc<dyn Exchange>) -> HttpOperation {
     let config =
@@ -207,6 +152,27 @@ async fn whatever_happens_after_the_request_has_begun_is_unknown() {
 }
 
 #[tokio::test]
+async fn every_call_has_a_connection_of_its_own() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let served = tokio::spawn(async move {
+        let mut connections = Vec::new();
+        for _ in 0..2 {
+            let (mut connection, _) = listener.accept().await.unwrap();
+            read_request(&mut connection).await;
+            connection.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await.unwrap();
+            connections.push(connection);
+        }
+    });
+    let operation = operation(Arc::new(Client::new().unwrap()));
+    let config = config(&url, Idempotency::None, &[]);
+    for event in ["a", "b"] {
+        assert_eq!(call_with(&operation, &config, event, LONG).await, Report::done("http-200"));
+    }
+    served.await.unwrap();
+}
+
+#[tokio::test]
 async fn a_request_without_bytes_that_was_sent_is_unknown_too() {
     let hanging = destination(Manner::Hang).await;
     let operation = operation(Arc::new(Client::new().unwrap()));
@@ -266,6 +232,7 @@ fn script(statuses: &[(&str, u16)]) -> Arc<Script> {
 
 #[tokio::test]
 async fn three_different_jobs_refused_with_403_in_a_row_are_a_refused_credential() {
+    use Outcome::{CredentialRefused, Done, Permanent};
     let script = script(&[("/no", 403), ("/yes", 200)]);
     let operation = operation(script);
     let no = config("http://a.example/no", Idempotency::None, &[]);
@@ -276,7 +243,6 @@ async fn three_different_jobs_refused_with_403_in_a_row_are_a_refused_credential
     {
         seen.push(call_with(&operation, config, event, LONG).await.outcome);
     }
-    use Outcome::{CredentialRefused, Done, Permanent};
     let expected =
         [Permanent, Permanent, Permanent, Permanent, Done, Permanent, Permanent, CredentialRefused, Permanent];
     assert_eq!(seen, expected, "one job alone, however often, and a success in between, do not count");
