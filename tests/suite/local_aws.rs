@@ -6,8 +6,8 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 
 use aws_credential_types::Credentials;
-use aws_sdk_sqs::types::QueueAttributeName;
 use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_sdk_sqs::types::QueueAttributeName;
 use aws_smithy_async::rt::sleep::{SharedAsyncSleep, TokioSleep};
 use aws_smithy_async::time::SystemTimeSource;
 use hookbox_core::key::Shards;

@@ -1,6 +1,7 @@
 //! One binary for every test across crates.
 
 mod events;
+mod guarantees;
 mod layering;
 mod template;
 
