@@ -29,7 +29,13 @@ pub enum QueueError {
         /// The code of SQS.
         code: String,
     },
-    /// SQS refuses the request: sending it again would not help.
+    /// SQS refuses this message: it can never be sent.
+    #[error("the queue refuses the message: {code}")]
+    MessageRefused {
+        /// The code of SQS.
+        code: String,
+    },
+    /// SQS refuses the request: sending it again would not help until something is set right.
     #[error("the queue refuses the request: {code}")]
     Refused {
         /// The code of SQS.
@@ -74,7 +80,8 @@ impl QueueError {
     /// The error of one entry of a batch.
     pub(crate) fn of_entry(code: &str, sender_fault: bool) -> Self {
         match Self::of_code(code) {
-            Self::Refused { code } if !sender_fault => Self::Unavailable { source: Arc::new(ServiceFault(code)) },
+            Self::Refused { code } if sender_fault => Self::MessageRefused { code },
+            Self::Refused { code } => Self::Unavailable { source: Arc::new(ServiceFault(code)) },
             known => known,
         }
     }
@@ -91,6 +98,7 @@ impl QueueError {
             "AccessDenied" | "AccessDeniedException" | "KmsAccessDenied" | "KMS.AccessDeniedException" => {
                 Self::Denied { code: code.to_owned() }
             }
+            "InvalidMessageContents" => Self::MessageRefused { code: code.to_owned() },
             _ => Self::Refused { code: code.to_owned() },
         }
     }

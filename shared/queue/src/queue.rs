@@ -107,7 +107,7 @@ impl Queue {
         for pause in PAUSES.into_iter().map(Some).chain([None]) {
             let call = self.client.send_message_batch().queue_url(&self.url);
             let answer = call.set_entries(Some(entries(ten, results))).send().await.map_err(QueueError::of_call);
-            let works = matches!(answer, Ok(_) | Err(QueueError::Refused { .. }));
+            let works = matches!(answer, Ok(_) | Err(QueueError::MessageRefused { .. }));
             let mut outcomes = answer.map(outcomes);
             for (i, result) in results.iter_mut().enumerate().filter(|(_, result)| is_open(result)) {
                 *result = match &mut outcomes {

@@ -137,7 +137,7 @@ async fn a_partial_failure_lands_at_its_index_and_nothing_else_is_sent_again() {
     let results = sqs.queue.send_batch(&messages(12)).await;
     for (i, result) in results.iter().enumerate() {
         match result {
-            Err(QueueError::Refused { code }) if i == 3 => assert_eq!(code, "InvalidMessageContents"),
+            Err(QueueError::MessageRefused { code }) if i == 3 => assert_eq!(code, "InvalidMessageContents"),
             Ok(()) if i != 3 => {}
             other => panic!("{i}: {other:?}"),
         }
@@ -182,14 +182,14 @@ async fn an_answer_that_forgets_contradicts_or_invents_entries_is_not_success() 
     .await;
     let results = sqs.queue.send_batch(&messages(3)).await;
     assert!(results[0].is_ok());
-    assert!(matches!(results[1], Err(QueueError::Refused { .. })), "in both lists: {:?}", results[1]);
+    assert!(matches!(results[1], Err(QueueError::MessageRefused { .. })), "in both lists: {:?}", results[1]);
     assert!(matches!(results[2], Err(QueueError::Malformed { .. })), "in none: {:?}", results[2]);
 }
 
 #[tokio::test]
 async fn errors_are_told_apart_and_only_transient_ones_are_tried_again() {
     type Check = fn(&QueueError) -> bool;
-    let cases: [(ResponseTemplate, Check, usize); 10] = [
+    let cases: [(ResponseTemplate, Check, usize); 11] = [
         (refusal(400, "RequestThrottled"), |e| matches!(e, QueueError::Throttled), 3),
         (refusal(429, "Whatever"), |e| matches!(e, QueueError::Throttled), 3),
         (refusal(500, "InternalFailure"), |e| matches!(e, QueueError::Unavailable { .. }), 3),
@@ -199,7 +199,8 @@ async fn errors_are_told_apart_and_only_transient_ones_are_tried_again() {
         (refusal(400, "AWS.SimpleQueueService.NonExistentQueue"), |e| matches!(e, QueueError::NotFound), 1),
         (refusal(403, "AccessDenied"), |e| matches!(e, QueueError::Denied { .. }), 1),
         (refusal(403, "InvalidClientTokenId"), |e| matches!(e, QueueError::Denied { .. }), 1),
-        (refusal(400, "InvalidMessageContents"), |e| matches!(e, QueueError::Refused { .. }), 1),
+        (refusal(400, "InvalidMessageContents"), |e| matches!(e, QueueError::MessageRefused { .. }), 1),
+        (refusal(400, "KmsDisabled"), |e| matches!(e, QueueError::Refused { .. }), 1),
     ];
     for (answer, expected, tries) in cases {
         let sqs = Sqs::answering(move |_, _| answer.clone()).await;

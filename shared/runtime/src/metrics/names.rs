@@ -85,7 +85,7 @@ metrics! {
     NoticesPosted: Count,
     /// Entries that the sweeper could not deal with.
     SweepErrors: Count,
-    /// Entries that were due when the sweeper's time was over.
+    /// Lists with entries that were due when the sweeper's time was over.
     SweepLeft: Count,
     /// Jobs that are overdue or wait for an attempt.
     OpenJobs: Count,
