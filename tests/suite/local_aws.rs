@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 
 use aws_credential_types::Credentials;
+use aws_sdk_sqs::types::QueueAttributeName;
 use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_smithy_async::rt::sleep::{SharedAsyncSleep, TokioSleep};
 use aws_smithy_async::time::SystemTimeSource;
@@ -38,6 +39,24 @@ impl LocalAws {
     /// The address that providers deliver to.
     pub fn hook(&self, provider: &str, account: &str) -> String {
         format!("{}/hooks/{provider}/{account}", self.value("HOOKBOX_URL"))
+    }
+
+    /// Where its files are.
+    pub fn directory(&self) -> &Path {
+        &self.state
+    }
+
+    /// What a command needs to reach this AWS and no other.
+    pub fn environment(&self) -> &HashMap<String, String> {
+        &self.env
+    }
+
+    /// Sets the work queue's visibility timeout.
+    pub async fn set_visibility(&self, seconds: u64) {
+        let queue = self.value("HOOKBOX_WORK_QUEUE_URL");
+        let set = aws_sdk_sqs::Client::new(&self.sdk_config()).set_queue_attributes().queue_url(queue);
+        let timeout = QueueAttributeName::VisibilityTimeout;
+        set.attributes(timeout, seconds.to_string()).send().await.expect("a queue attribute is set");
     }
 
     /// Puts a secret into the local parameter store.
@@ -87,6 +106,15 @@ impl Drop for LocalAws {
     fn drop(&mut self) {
         self.local(&["down"]);
     }
+}
+
+/// A client for plain HTTP on this machine.
+pub fn http() -> reqwest::Client {
+    static INSTALLED: std::sync::Once = std::sync::Once::new();
+    INSTALLED.call_once(|| {
+        rustls::crypto::ring::default_provider().install_default().expect("nobody else installs one");
+    });
+    reqwest::Client::builder().no_proxy().build().expect("a client")
 }
 
 fn root() -> PathBuf {

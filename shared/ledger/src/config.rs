@@ -114,7 +114,8 @@ impl Ledger {
         self.write_config(&[config, directory_line(&line)?], &token).await
     }
 
-    /// Removes a configuration of revision `replaces` and retires its line in the directory.
+    /// Removes a configuration of revision `replaces` and retires its line in the directory. One that is gone already is
+    /// no error.
     pub async fn retire_integration(
         &self,
         provider: &Provider,
@@ -132,7 +133,10 @@ impl Ledger {
             Key::new(key::integration(provider, account), key::CONFIG),
             Expression::of_ours().when_is("rev", number(replaces)),
         );
-        self.write_config(&[config, directory_line(&line)?], &self.token()).await
+        match self.write_config(&[config, directory_line(&line)?], &self.token()).await {
+            Err(LedgerError::ConditionFailed { stored: Stored::Nothing }) => Ok(()),
+            other => other,
+        }
     }
 
     async fn write_config(&self, parts: &[Write], token: &str) -> Result<(), LedgerError> {

@@ -32,7 +32,7 @@ pub enum Ingested {
 struct Found {
     key: JobKey,
     version: u64,
-    ended: bool,
+    expires: bool,
 }
 
 impl Ledger {
@@ -62,10 +62,11 @@ impl Ledger {
                     }
                     let found = found_jobs(&folder.jobs, &verdicts)?;
                     // Jobs without a receipt. A receipt that was not looked at is another matter: it is tried again.
-                    if !found.is_empty() && verdicts.first() == Some(&Verdict::Holds) {
-                        if let Some(ingested) = ledger.restore(&mut tries, folder, payload, &found).await? {
-                            return Ok(ingested);
-                        }
+                    if !found.is_empty()
+                        && verdicts.first() == Some(&Verdict::Holds)
+                        && let Some(ingested) = ledger.restore(&mut tries, folder, payload, &found).await?
+                    {
+                        return Ok(ingested);
                     }
                     tries.again(Failure::Error(LedgerError::TransactionConflict)).await?;
                 }
@@ -103,16 +104,18 @@ impl Ledger {
         found: &[Found],
     ) -> Result<Option<Ingested>, LedgerError> {
         let token = self.token();
-        let ended = found.iter().all(|job| job.ended);
-        let expiry = |at: EpochSeconds| ended.then_some(at);
+        // A folder expires as a whole: where the jobs are kept, what comes back is kept with them.
+        let expires = found.iter().all(|job| job.expires);
+        let expiry = |at: EpochSeconds| expires.then_some(at);
         let mut receipt = folder.receipt.clone();
         receipt.expires_at = receipt.expires_at.and_then(expiry);
         let chunks = payload::to_items(receipt.id, payload, expiry(receipt.payload_expires_at()))?;
         let stored = StoredReceipt { receipt, token: token.clone(), chunks: chunks.len() };
         let mut parts = vec![Write::Put(stored.to_item(self.shards)?, Expression::default().when_absent("pk"))];
         parts.extend(found.iter().map(|job| {
-            // Between an open and an ended job lies the expiry of the receipt.
             let unchanged = Expression::default().when_is("version", number(job.version));
+            let unchanged =
+                if job.expires { unchanged.when_there("expires_at") } else { unchanged.when_absent("expires_at") };
             Write::Check(Key::new(job.key.receipt.to_string(), key::job(&job.key)), unchanged)
         }));
         parts.extend(chunks.into_iter().map(|chunk| Write::Put(chunk, Expression::default())));
@@ -150,8 +153,12 @@ fn found_jobs(jobs: &[Job], verdicts: &[Verdict]) -> Result<Vec<Found>, LedgerEr
     let mut found = Vec::new();
     for (job, verdict) in jobs.iter().zip(verdicts.iter().skip(1)) {
         if let Verdict::Fails(Some(item)) = verdict {
-            let stored = StoredJob::from_item(item.clone())?.job;
-            found.push(Found { key: job.key.clone(), version: stored.version, ended: stored.has_ended() });
+            let stored = StoredJob::from_item(item.clone())?;
+            found.push(Found {
+                key: job.key.clone(),
+                version: stored.job.version,
+                expires: stored.expires_at.is_some(),
+            });
         }
     }
     Ok(found)

@@ -96,3 +96,6 @@ impl Ledger {
         self.shards
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -69,7 +69,10 @@ impl Plan {
     /// The parts of a job's change in the folder as it was read. Items in `gone` do not exist any more.
     pub(crate) fn of_change(folder: &Loaded, change: Change<'_>, gone: &[String]) -> Result<Self, LedgerError> {
         let Change { before, after, .. } = change;
-        let expires = expires(folder, &before.key);
+        let job_expires = !folder.kept.contains(&before.key);
+        let receipt_expires = folder.receipt.as_ref().map_or(job_expires, |receipt| receipt.expires_at.is_some());
+        // They agree, unless a part was lost. Then care means that all of it is kept, and the end that all of it expires.
+        let expires = if after.has_ended() { job_expires && receipt_expires } else { job_expires || receipt_expires };
         let job = job_update(change)?;
         let mut plan = Self::default();
         let job_key = || Key::new(folder.id.to_string(), key::job(&before.key));
@@ -77,7 +80,7 @@ impl Plan {
             ExpiryChange::Keep => {
                 let job = if !after.has_ended() && !enters_care(after) {
                     job
-                } else if expires {
+                } else if job_expires {
                     job.when_there("expires_at")
                 } else {
                     job.when_absent("expires_at")
@@ -111,7 +114,8 @@ impl Plan {
     pub(crate) fn of_keep(folder: &Loaded, gone: &[String]) -> Result<Self, LedgerError> {
         let mut plan = Self::default();
         let Some(open) = folder.jobs.iter().find(|job| !job.has_ended()) else { return Ok(plan) };
-        if !expires(folder, &open.key) {
+        let receipt_expires = folder.receipt.as_ref().is_some_and(|receipt| receipt.expires_at.is_some());
+        if folder.kept.contains(&open.key) && !receipt_expires {
             return Ok(plan);
         }
         // That one job is still open is what makes it right to keep the others.
@@ -168,14 +172,6 @@ impl Plan {
         };
         self.push(Part::Receipt, Write::Update(key, expression));
         Ok(())
-    }
-}
-
-/// Whether the folder expires, as it was read.
-fn expires(folder: &Loaded, job: &JobKey) -> bool {
-    match &folder.receipt {
-        Some(receipt) => receipt.expires_at.is_some(),
-        None => !folder.kept.contains(job),
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::decode::condition::Condition;
 use crate::decode::json::Json;
-use crate::decode::source::{Bound, Condition, Source, View};
+use crate::decode::source::{Bound, Source, View};
 use crate::profile::error::{Flaw, Placed};
 use crate::profile::file::{AnswerFile, HandshakeFile};
 use crate::request::Request;

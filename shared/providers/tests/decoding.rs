@@ -345,6 +345,18 @@ fn github_forms_are_read_and_handed_on_as_they_are() {
 }
 
 #[test]
+fn the_payload_of_one_event_is_the_body_to_the_last_blank() {
+    let body = " {\"id\" : \"e1\",\n\"type\":\"t\\u0041\" }\r\n";
+    assert_eq!(one("generic", body).payload.body, body.as_bytes());
+    let update = "\n{\"data\":{\"updates\":[ {\"event_id\":\"e\",\"event_type\":\"t\"} ]}}\n";
+    assert_eq!(one("yelp", update).payload.body, update.as_bytes());
+    let form = b"payload=%7b%22ref%22:%22x%22%7d&";
+    let headers = [("X-GitHub-Delivery", "d"), ("X-GitHub-Event", "push")];
+    let delivery = decode_bytes(&configured("github", None), &headers, form).unwrap();
+    assert_eq!(delivery.events[0].payload.body, form, "however it was encoded");
+}
+
+#[test]
 fn a_batch_in_a_form_field_is_cut_inside_the_form() {
     let verify = json!({
         "body": {"format": "form", "form_json": "events"},

@@ -1,7 +1,9 @@
 //! The profiles themselves: all of them read, and what is wrong with one is said with its line.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use hookbox_providers::{Profile, Profiles, Request};
+use hookbox_core::event::Identity;
+use hookbox_core::time::Timestamp;
+use hookbox_providers::{Fetched, Handshake, Profile, Profiles, Reason, Request, SampleValues, Secret, Verdict};
 use serde_json::json;
 
 #[test]
@@ -92,8 +94,15 @@ fn the_example_of_the_documentation_is_a_profile_that_works() {
     let (_, rest) = page.split_once("```toml profile\n").expect("the example");
     let (text, _) = rest.split_once("\n```").expect("its end");
     let profile = Profile::parse(text).unwrap_or_else(|error| panic!("{error}"));
-    let configured = profile.configure(None, None).unwrap();
-    let sample = configured.sample(&hookbox_providers::SampleValues::default()).unwrap();
+    let acme = profile.configure(None, None).unwrap();
+    let (secret, now) = (Secret::new("s3cret").unwrap(), Timestamp::from_seconds(1_760_000_000));
+    let sign = |headers: &mut Vec<(String, String)>, body: &[u8]| {
+        let request = Request { method: "POST", path_token: None, url: None, query: None, headers: &[], body };
+        headers.extend(acme.sign(&request, None, &secret, now).unwrap().headers);
+    };
+
+    let mut sample = acme.sample(&SampleValues { occurred_at: now, ..SampleValues::default() }).unwrap();
+    sign(&mut sample.headers, &sample.body);
     let request = Request {
         method: "POST",
         path_token: None,
@@ -102,7 +111,41 @@ fn the_example_of_the_documentation_is_a_profile_that_works() {
         headers: &sample.headers,
         body: &sample.body,
     };
-    let delivery = configured.decode(&request).unwrap();
-    assert_eq!(delivery.events[0].event_id.as_deref(), Some(sample.event_id.as_str()));
-    assert!(configured.acknowledgement().is_some());
+    let secrets = std::slice::from_ref(&secret);
+    assert!(matches!(acme.verify(&request, secrets, &Fetched::nothing(), now), Verdict::Valid { .. }));
+    assert_eq!(acme.handshake(&request, secrets, &Fetched::nothing(), now), None);
+    let event = &acme.decode(&request).unwrap().events[0];
+    assert_eq!(event.identity, Identity::ProviderEvent { event_id: "s1:chg_1".into() });
+    assert_eq!((event.kind.as_str(), event.tenant.as_deref()), ("contact.created", Some("s1")));
+    assert_eq!(event.payload.headers, [("x-acme-region".to_owned(), "eu".to_owned())]);
+    assert_eq!(acme.acknowledgement().map(|answer| answer.body.as_str()), Some("OK"));
+
+    let body = br#"{"type":"ping","challenge":"abc"}"#;
+    let mut headers = Vec::new();
+    sign(&mut headers, body);
+    let ping = Request { headers: &headers, body, ..request };
+    let Some(Handshake::Answer(answer)) = acme.handshake(&ping, secrets, &Fetched::nothing(), now) else {
+        panic!("no answer")
+    };
+    assert_eq!(answer.body, "abc");
+    let unsigned = Request { headers: &[], ..ping };
+    let refused = acme.handshake(&unsigned, secrets, &Fetched::nothing(), now);
+    assert_eq!(refused, Some(Handshake::Refused(Verdict::Invalid(Reason::MissingSignature))));
+}
+
+#[test]
+fn a_document_inside_the_body_is_looked_into() {
+    let page = include_str!("../../../docs/adding-a-provider.md");
+    let (_, rest) = page.split_once("```toml profile\n").expect("the example");
+    let (text, _) = rest.split_once("\n```").expect("its end");
+    let text = text.replace("resource = \"change:$.contact.id\"", "resource = \"details:$.contact\"");
+    let acme = Profile::parse(&text).unwrap().configure(None, None).unwrap();
+    let resource = |details: &str| {
+        let body = format!(r#"{{"details":"{details}","shops":[{{"id":"s","changes":[{{"id":1,"type":"t"}}]}}]}}"#);
+        let request =
+            Request { method: "POST", path_token: None, url: None, query: None, headers: &[], body: body.as_bytes() };
+        acme.decode(&request).unwrap().events.remove(0).resource
+    };
+    assert_eq!(resource("eyJjb250YWN0Ijo5MDA3MTk5MjU0NzQwOTkzfQ=="), Some("9007199254740993".into()));
+    assert_eq!(resource("not base64"), None);
 }

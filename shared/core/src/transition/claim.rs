@@ -66,15 +66,21 @@ pub enum NotClaimed {
 
 /// Claims the job for one attempt.
 pub fn claim(job: &Job, claim: Claim<'_>) -> Result<Claimed, NotClaimed> {
+    claimable(job, claim.now)?;
     match job.state {
-        State::Retrying { next_attempt_at } if next_attempt_at > claim.now => {
-            Err(NotClaimed::NotDue { at: next_attempt_at })
-        }
-        State::Pending | State::Retrying { .. } => Ok(attempt(job, claim)),
-        State::Processing { lease_expires_at } if lease_expires_at > claim.now => {
+        State::Processing { .. } => Ok(attempt(&abandon(job, claim.now), claim)),
+        _ => Ok(attempt(job, claim)),
+    }
+}
+
+/// Whether the job can be claimed at `now`. It asks nothing of the configuration, which need not be read before.
+pub fn claimable(job: &Job, now: Timestamp) -> Result<(), NotClaimed> {
+    match job.state {
+        State::Retrying { next_attempt_at } if next_attempt_at > now => Err(NotClaimed::NotDue { at: next_attempt_at }),
+        State::Processing { lease_expires_at } if lease_expires_at > now => {
             Err(NotClaimed::Leased { until: lease_expires_at })
         }
-        State::Processing { .. } => Ok(attempt(&abandon(job, claim.now), claim)),
+        State::Pending | State::Retrying { .. } | State::Processing { .. } => Ok(()),
         State::Held | State::Review { .. } | State::Completed { .. } | State::Dismissed { .. } => {
             Err(job.refuse("claim").into())
         }

@@ -47,6 +47,15 @@ pub fn resumed_meanwhile(job: &Job, report: &Report, now: Timestamp) -> Result<J
     Ok(given_back(job, report).moved(State::Retrying { next_attempt_at: now }, now))
 }
 
+/// Ends an attempt that found nothing to send: the payload has expired.
+pub fn payload_gone(job: &Job, report: &Report, now: Timestamp) -> Result<Job, Refused> {
+    let State::Processing { .. } = job.state else {
+        return Err(job.refuse("finish"));
+    };
+    let reason = if job.uncertain.is_some() { ReviewReason::Uncertain } else { ReviewReason::PayloadExpired };
+    Ok(ended(job, AttemptOutcome::Permanent, report, now).moved(State::Review { reason }, now))
+}
+
 fn done(job: &Job, report: &Report, now: Timestamp) -> Job {
     let mut next = ended(job, AttemptOutcome::Done, report, now).moved(State::Completed { at: now }, now);
     next.uncertain = None;
@@ -93,7 +102,7 @@ fn again(job: &Job, finish: Finish<'_>, retry_after: Option<Duration>) -> Job {
 }
 
 /// The job with its running attempt ended; its state is left to the caller.
-fn ended(job: &Job, outcome: AttemptOutcome, report: &Report, now: Timestamp) -> Job {
+pub(super) fn ended(job: &Job, outcome: AttemptOutcome, report: &Report, now: Timestamp) -> Job {
     let mut job = job.clone();
     if let Some(running) = job.attempts.last_mut() {
         running.result = Some(AttemptResult { outcome, code: report.code.clone(), took: now.since(running.at) });

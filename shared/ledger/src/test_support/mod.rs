@@ -32,6 +32,7 @@ pub use faults::{Effect, Fault, Faults};
 pub use meter::{Consumed, Meter};
 
 use crate::Ledger;
+use crate::expression::text;
 use crate::item::Item;
 use crate::table::{Index, TABLE};
 use crate::transact::Key;
@@ -119,6 +120,18 @@ impl TestTable {
     pub async fn delete_item(&self, pk: &str, sk: &str) {
         let call = Client::new(&self.config).delete_item().table_name(NAME);
         call.set_key(Some(Key::new(pk, sk).into_attributes())).send().await.unwrap();
+    }
+
+    /// Every item of a partition, by sort key.
+    pub async fn partition(&self, pk: &str) -> Vec<Item> {
+        let call = Client::new(&self.config).query().table_name(NAME).consistent_read(true);
+        let call = call.key_condition_expression("pk = :pk").expression_attribute_values(":pk", text(pk));
+        let mut pages = call.into_paginator().items().send();
+        let mut items = Vec::new();
+        while let Some(item) = pages.next().await {
+            items.push(item.unwrap());
+        }
+        items
     }
 
     /// Every item of the table, in no order.

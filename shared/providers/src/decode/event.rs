@@ -8,7 +8,7 @@ use super::json::NodeId;
 use super::rule::{Fallback, Rule};
 use super::select::Found;
 use super::source::{Bound, Sources, View};
-use super::{DecodeError, Fault, MAX_DELIVERY_PAYLOAD_BYTES, Reading, canonical, envelope, form};
+use super::{DecodeError, Fault, MAX_DELIVERY_PAYLOAD_BYTES, Reading, envelope, form};
 
 /// The kind of an element that does not say what it is.
 const UNKNOWN_KIND: &str = "unknown";
@@ -73,31 +73,56 @@ impl Reading<'_> {
 
     fn head(&self, element: &Found<'_, '_>, batch: bool) -> Result<(Head, Digest), DecodeError> {
         let volatile = element.rule.map_or(&[] as &[String], |rule| &rule.volatile);
-        let digest = canonical::digest(element.place.1, volatile);
-        let Some(rule) = element.rule else { return Ok((self.untaken(element, digest, batch)?, digest)) };
         let mut bound = self.bound.to_vec();
-        bound.extend(element.steps.iter().map(|place| Some(Bound { json: self.json, place: *place })));
+        match element.rule {
+            Some(_) => bound.extend(element.steps.iter().map(|place| Some(Bound { json: self.json, place: *place }))),
+            // Here the element itself has a name: `element`.
+            None => bound.push(Some(Bound { json: self.json, place: element.place })),
+        }
         let view = View { request: self.request, form: self.form, bound: &bound, volatile };
-        match read(rule, &view, digest, self.decoder.evidence_window) {
-            Ok(head) => Ok((head, digest)),
-            Err(DecodeError::Unsupported { .. }) if batch || !self.decoder.unsupported.reject => {
-                let kind = required(&rule.fields.kind, "kind", &view).unwrap_or_else(|_| UNKNOWN_KIND.into());
+        let digest = view.digest(element.place.1);
+        let head = match element.rule {
+            Some(rule) => self.taken(rule, &view, digest, batch)?,
+            None => self.untaken(&view, digest, batch)?,
+        };
+        Ok((head, digest))
+    }
+
+    fn taken(&self, rule: &Rule, view: &View<'_>, digest: Digest, batch: bool) -> Result<Head, DecodeError> {
+        let fields = &rule.fields;
+        let kind = || required(&fields.kind, "kind", view).unwrap_or_else(|_| UNKNOWN_KIND.to_owned());
+        let lenient = |sources: &Sources| optional(sources, "", view).ok().flatten();
+        match read(rule, view, digest, self.decoder.evidence_window) {
+            Err(DecodeError::Unsupported { reason }) if batch || !self.decoder.unsupported.reject => {
+                let mut head = self.evidence(digest, kind(), Disposition::Ignored(reason.to_owned()));
                 // It is known by its own id if it has one: once its kind is supported, that is still its receipt.
-                let identity = identity(rule, &view, digest, &kind).ok();
-                let mut head = self.evidence(digest, kind, Disposition::Ignored(KIND_NOT_LISTED.into()));
-                if let Some((identity, weak)) = identity {
+                if let Ok((identity, weak)) = identity(rule, view, digest, &head.kind) {
                     (head.identity, head.weak) = (identity, weak);
                 }
-                head.event_id = optional(&rule.fields.id, "id", &view).ok().flatten();
-                head.resource = optional(&rule.fields.resource, "resource", &view).ok().flatten();
-                head.tenant = optional(&rule.fields.tenant, "tenant", &view).ok().flatten();
-                Ok((head, digest))
+                head.event_id = lenient(&fields.id);
+                head.resource = lenient(&fields.resource);
+                head.tenant = lenient(&fields.tenant);
+                Ok(head)
             }
             Err(error) if batch => {
-                let kind = required(&rule.fields.kind, "kind", &view).unwrap_or_else(|_| UNKNOWN_KIND.into());
-                let mut head = self.evidence(digest, kind, Disposition::Rejected(error.to_string()));
-                head.tenant = optional(&rule.fields.tenant, "tenant", &view).ok().flatten();
-                Ok((head, digest))
+                let head = self.evidence(digest, kind(), Disposition::Rejected(error.to_string()));
+                Ok(Head { tenant: lenient(&fields.tenant), ..head })
+            }
+            other => other,
+        }
+    }
+
+    /// An element that no rule takes: of an unsupported kind, or, where it does not even say its kind, of no documented
+    /// shape.
+    fn untaken(&self, view: &View<'_>, digest: Digest, batch: bool) -> Result<Head, DecodeError> {
+        let sources = &self.decoder.unsupported.kind;
+        let ignored = Disposition::Ignored(NO_RULE.to_owned());
+        match required(sources, "kind", view) {
+            Ok(_) if !batch && self.decoder.unsupported.reject => Err(DecodeError::Unsupported { reason: NO_RULE }),
+            Ok(kind) => Ok(self.evidence(digest, kind, ignored)),
+            Err(_) if sources.is_empty() => Ok(self.evidence(digest, UNKNOWN_KIND.to_owned(), ignored)),
+            Err(error) if batch => {
+                Ok(self.evidence(digest, UNKNOWN_KIND.to_owned(), Disposition::Rejected(error.to_string())))
             }
             Err(error) => Err(error),
         }
@@ -115,25 +140,6 @@ impl Reading<'_> {
             occurred_at: None,
             version: None,
             disposition,
-        }
-    }
-
-    /// An element that no rule takes: of an unsupported kind, or, where it does not even say its kind, of no documented
-    /// shape.
-    fn untaken(&self, element: &Found<'_, '_>, digest: Digest, batch: bool) -> Result<Head, DecodeError> {
-        let mut bound = self.bound.to_vec();
-        bound.push(Some(Bound { json: self.json, place: element.place }));
-        let view = View { request: self.request, form: self.form, bound: &bound, volatile: &[] };
-        let sources = &self.decoder.unsupported.kind;
-        let ignored = Disposition::Ignored(NO_RULE.to_owned());
-        match required(sources, "kind", &view) {
-            Ok(_) if !batch && self.decoder.unsupported.reject => Err(DecodeError::Unsupported { reason: NO_RULE }),
-            Ok(kind) => Ok(self.evidence(digest, kind, ignored)),
-            Err(_) if sources.is_empty() => Ok(self.evidence(digest, UNKNOWN_KIND.to_owned(), ignored)),
-            Err(error) if batch => {
-                Ok(self.evidence(digest, UNKNOWN_KIND.to_owned(), Disposition::Rejected(error.to_string())))
-            }
-            Err(error) => Err(error),
         }
     }
 }

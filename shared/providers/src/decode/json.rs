@@ -264,14 +264,16 @@ impl Reader<'_> {
         let mut escaped = false;
         self.at += 1;
         loop {
+            let plain = |byte: &u8| *byte >= 0x20 && *byte != b'"' && *byte != b'\\';
+            let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+            self.at += rest.iter().position(|byte| !plain(byte)).unwrap_or(rest.len());
             match self.peek() {
                 Some(b'"') => break,
                 Some(b'\\') => {
                     escaped = true;
                     self.at += 2;
                 }
-                Some(0..=0x1f) | None => return self.wrong(),
-                Some(_) => self.at += 1,
+                _ => return self.wrong(),
             }
         }
         self.at += 1;
@@ -289,6 +291,12 @@ impl Reader<'_> {
             self.at += 1;
         }
         let text = &self.text[start..self.at];
+        // Most numbers are short and whole; that `0` comes first only alone is JSON's rule.
+        let whole =
+            text.len() < 19 && text.bytes().all(|b| b.is_ascii_digit()) && (text.len() == 1 || !text.starts_with('0'));
+        if let (true, Ok(number)) = (whole, text.parse::<u64>()) {
+            return Ok(Value::from(number));
+        }
         match serde_json::from_str::<Number>(text) {
             Ok(number) => Ok(Value::Number(number)),
             Err(_) => Err(Fault::Syntax { at: start }),

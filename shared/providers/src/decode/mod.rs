@@ -8,10 +8,10 @@ pub(crate) mod json;
 mod form;
 mod path;
 pub(crate) mod source;
+pub(crate) mod condition;
 mod time;
 mod rule;
 mod select;
-mod canonical;
 mod envelope;
 mod event;
 

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use hookbox_core::event::IdentityWindow;
 
+use super::condition::Condition;
 use super::path::{Path, widened};
-use super::source::{Condition, Sources};
+use super::source::Sources;
 use super::time::Unit;
 use crate::profile::duration;
 use crate::profile::error::{Flaw, Placed};

@@ -2,11 +2,13 @@
 
 use std::borrow::Cow;
 
+use hookbox_core::digest::Digest;
+use serde_json::Value;
+
 use super::json::Json;
 use super::path::{Path, Place};
-use super::{Fault, canonical, form::Form};
+use super::{Fault, form::Form};
 use crate::profile::error::{Flaw, Placed};
-use crate::profile::file::ConditionFile;
 use crate::request::Request;
 
 /// The names that a source may refer to, in the order of [`View::bound`].
@@ -21,6 +23,14 @@ pub(crate) struct View<'a> {
     pub(crate) bound: &'a [Option<Bound<'a>>],
     /// JSON pointers, relative to a step's value, that its digest leaves out.
     pub(crate) volatile: &'a [String],
+}
+
+impl View<'_> {
+    /// The digest of a value without its volatile fields.
+    pub(crate) fn digest(&self, value: &Value) -> Digest {
+        let volatile: Vec<&str> = self.volatile.iter().map(String::as_str).collect();
+        Digest::of_canonical_json_without(value, &volatile)
+    }
 }
 
 /// A value and the document that it stands in.
@@ -102,12 +112,9 @@ impl Source {
                 Some(form) => form.get(name).map_err(|_| Fault::Duplicate)?.map(str::to_owned),
                 None => None,
             },
-            Self::Digest(name) => view
-                .bound
-                .get(*name)
-                .copied()
-                .flatten()
-                .map(|bound| canonical::digest(bound.place.1, view.volatile).to_string()),
+            Self::Digest(name) => {
+                view.bound.get(*name).copied().flatten().map(|bound| view.digest(bound.place.1).to_string())
+            }
             Self::Path(name, path) => match view.bound.get(*name).copied().flatten() {
                 Some(bound) => path_text(path, bound)?,
                 None => None,
@@ -122,10 +129,10 @@ fn path_text(path: &Path, bound: Bound<'_>) -> Result<Option<String>, Fault> {
     let mut texts: Option<String> = None;
     for (id, value) in path.places(bound.json, bound.place) {
         let text = match value {
-            serde_json::Value::Null => continue,
-            serde_json::Value::String(text) => text.as_str(),
-            serde_json::Value::Bool(_) | serde_json::Value::Number(_) => bound.json.slice(id),
-            serde_json::Value::Array(_) | serde_json::Value::Object(_) => return Err(Fault::NotText),
+            Value::Null => continue,
+            Value::String(text) => text.as_str(),
+            Value::Bool(_) | Value::Number(_) => bound.json.slice(id),
+            Value::Array(_) | Value::Object(_) => return Err(Fault::NotText),
         };
         match &mut texts {
             None => texts = Some(text.to_owned()),
@@ -240,46 +247,6 @@ fn closing_brace(text: &str) -> Option<usize> {
         }
     }
     None
-}
-
-/// A condition that a rule or a handshake states.
-#[derive(Clone, Debug)]
-pub(crate) struct Condition {
-    source: Source,
-    test: Test,
-}
-
-#[derive(Clone, Debug)]
-enum Test {
-    Is(Vec<String>),
-    StartsWith(Vec<String>),
-    Present(bool),
-}
-
-impl Condition {
-    pub(crate) fn compile(file: &ConditionFile, names: &Names<'_>) -> Result<Self, Flaw> {
-        let source = Source::compile(&file.source, names).under("source")?;
-        let test = match (&file.is, &file.starts_with, file.present) {
-            (Some(is), None, None) => Test::Is(is.as_slice().to_vec()),
-            (None, Some(starts), None) => Test::StartsWith(starts.as_slice().to_vec()),
-            (None, None, Some(present)) => Test::Present(present),
-            _ => return Err(Flaw::new("a condition has one of `is`, `starts_with` and `present`")),
-        };
-        Ok(Self { source, test })
-    }
-
-    pub(crate) fn holds(&self, view: &View<'_>) -> bool {
-        // An object is there, even though it is no text.
-        let (text, present) = match self.source.text(view) {
-            Ok(text) => (text.clone(), text.is_some()),
-            Err(_) => (None, true),
-        };
-        match &self.test {
-            Test::Present(expected) => present == *expected,
-            Test::Is(texts) => text.is_some_and(|text| texts.contains(&text)),
-            Test::StartsWith(starts) => text.is_some_and(|text| starts.iter().any(|start| text.starts_with(start))),
-        }
-    }
 }
 
 #[cfg(test)]
