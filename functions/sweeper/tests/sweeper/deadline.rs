@@ -56,7 +56,7 @@ async fn with_too_much_to_do_every_list_gets_its_share_before_the_deadline() {
     world.queues.take(WORK);
     let rest = world.sweeper.sweep(world.now().plus(HOUR)).await.unwrap();
     assert!(rest.unfinished.is_empty());
-    assert_eq!(rest.tally.woken as usize + woken.len(), 230, "the next run goes on");
+    assert_eq!(rest.tally.woken + woken.len() as u64, 230, "the next run goes on");
 }
 
 #[tokio::test]

@@ -26,7 +26,7 @@ async fn expiry_is_removed_after_half_of_the_payloads_retention() {
     let all = world.expiring(&folder).await;
     assert!(all.contains(&"payload#000".to_owned()) && all.contains(&"head".to_owned()), "{all:?}");
 
-    world.clock.set(START.plus(DEFAULT_PAYLOAD_RETENTION / 2 - MINUTE));
+    world.clock.set(START.plus(DEFAULT_PAYLOAD_RETENTION / 2).minus(MINUTE));
     assert_eq!(world.sweep().await.tally.kept, 0);
     assert_eq!(world.expiring(&folder).await, all);
 

@@ -21,7 +21,7 @@ async fn a_notice_is_posted_after_a_quarter_of_an_hour_and_then_every_ten_days()
         (first.minus(MINUTE), Tally::default()),
         (first, posted),
         (first.plus(MINUTE), Tally::default()),
-        (first.plus(REVIEW_NOTICE_INTERVAL - MINUTE), Tally::default()),
+        (first.plus(REVIEW_NOTICE_INTERVAL).minus(MINUTE), Tally::default()),
         (first.plus(REVIEW_NOTICE_INTERVAL), posted),
     ] {
         world.clock.set(at);

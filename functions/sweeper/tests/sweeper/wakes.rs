@@ -14,7 +14,7 @@ use crate::world::{DEAD, MINUTE, START, WORK, World};
 async fn a_pending_job_is_woken_when_it_is_overdue_and_not_before() {
     let world = World::new().await;
     let job = world.commit("evt_1", &["deliver"]).await.jobs[0].clone();
-    world.clock.set(START.plus(PENDING_OVERDUE - MINUTE));
+    world.clock.set(START.plus(PENDING_OVERDUE).minus(MINUTE));
     assert_eq!(world.sweep().await.tally, Tally::default());
 
     world.clock.set(START.plus(PENDING_OVERDUE));
