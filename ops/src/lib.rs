@@ -1,1 +1,22 @@
-//! The hookbox command: apply configuration, send samples, inspect receipts and jobs.
+//! The `hookbox` command: apply configuration, send samples, inspect receipts and jobs, rehearse destinations.
+//!
+//! Every command is a function of its arguments, its surroundings and a [`terminal::Terminal`], so that tests and other
+//! programs run it without a process. It works with the caller's own AWS credentials; nothing in the account answers
+//! for it.
+
+pub mod cli;
+
+pub mod apply;
+pub mod config;
+pub mod dlq;
+pub mod receipts;
+pub mod sandbox;
+pub mod send;
+
+pub mod connection;
+pub mod failure;
+pub mod layout;
+pub mod terminal;
+
+#[cfg(test)]
+mod testing;

@@ -1,1 +1,7 @@
-fn main() {}
+//! The `hookbox` command.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    hookbox_ops::cli::main(std::env::args_os())
+}

@@ -8,7 +8,9 @@ use serde_json::Value;
 
 fn template() -> Value {
     let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../template.yaml")).expect("readable");
-    serde_saphyr::from_str(&text).expect("YAML")
+    // As CloudFormation reads it: `N` is DynamoDB's number, not a `no`.
+    let options = serde_saphyr::options! { strict_booleans: true };
+    serde_saphyr::from_str_with_options(&text, options).expect("YAML")
 }
 
 fn properties(resource: &str) -> Value {

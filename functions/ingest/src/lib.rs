@@ -22,7 +22,7 @@ use hookbox_providers::{Fetched, Handshake, Profiles};
 use hookbox_runtime::{Metrics, Secrets};
 use lambda_http::{Body, Request, Response};
 
-use accept::{Outcome, accept};
+use accept::{Intake, Outcome};
 use answer::{Refused, of_profile, refusal, success};
 use authenticate::EndpointSecrets;
 use endpoint::{Endpoint, EndpointError, Endpoints};
@@ -52,12 +52,13 @@ impl Ingest {
         let incoming = Incoming::from_lambda(request);
         let now = self.clock.now();
         let report = Report::new(&self.metrics, &incoming);
-        let endpoint = match self.find(&incoming, now).await {
+        let deadline = deadline.minus(ANSWER_MARGIN);
+        let endpoint = match self.find(&incoming, now, deadline).await {
             Ok(endpoint) => endpoint,
             Err(error) => return refusal(&report.no_endpoint(&error)),
         };
         let report = report.of(&endpoint);
-        let response = match self.receive(&endpoint, &incoming, &report, now, deadline.minus(ANSWER_MARGIN)).await {
+        let response = match self.receive(&endpoint, &incoming, &report, now, deadline).await {
             Ok(response) => response,
             Err(refused) => refusal(&refused),
         };
@@ -66,9 +67,14 @@ impl Ingest {
         response
     }
 
-    async fn find(&self, incoming: &Incoming, now: Timestamp) -> Result<Arc<Endpoint>, EndpointError> {
+    async fn find(
+        &self,
+        incoming: &Incoming,
+        now: Timestamp,
+        deadline: Timestamp,
+    ) -> Result<Arc<Endpoint>, EndpointError> {
         let name = incoming.endpoint.as_ref().ok_or(EndpointError::Unknown)?;
-        self.endpoints.find(&self.ledger, name, now).await
+        self.endpoints.find(&self.ledger.until(deadline), name, now).await
     }
 
     async fn receive(
@@ -90,7 +96,7 @@ impl Ingest {
             Some(Handshake::Refused(verdict)) => verdict,
             None => endpoint.profile.verify(&delivered, secrets.readable(), &nothing, now),
         };
-        let secret_index = secrets.judge(verdict).map_err(|untrusted| report.untrusted(&untrusted))?;
+        let secret_index = secrets.judge(&verdict).map_err(|untrusted| report.untrusted(&untrusted))?;
         let delivery = endpoint.profile.decode(&delivered).map_err(|error| report.undecodable(&error))?;
         let arrival = Arrival {
             at: now,
@@ -98,9 +104,15 @@ impl Ingest {
             secret_index: u16::try_from(secret_index).unwrap_or(u16::MAX),
             request_id: incoming.request_id.clone(),
         };
-        let stored = accept(&self.ledger, &endpoint.integration, &delivery.events, &arrival, deadline).await;
-        let outcomes = stored.map_err(|error| report.not_stored(&error))?;
-        report.stored(&outcomes);
+        let intake = Intake {
+            ledger: &self.ledger,
+            clock: self.clock.as_ref(),
+            integration: &endpoint.integration,
+            arrival,
+            deadline,
+        };
+        let outcomes = intake.accept(&delivery.events).await.map_err(|error| report.not_stored(&error))?;
+        report.stored(&outcomes, secret_index);
         Ok(acknowledge(endpoint, &outcomes))
     }
 }
@@ -111,3 +123,6 @@ fn acknowledge(endpoint: &Endpoint, outcomes: &[Outcome]) -> Response<Body> {
         None => success(&outcomes.iter().map(|outcome| (outcome.accepted, outcome.receipt)).collect::<Vec<_>>()),
     }
 }
+
+#[cfg(test)]
+mod tests;

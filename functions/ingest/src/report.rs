@@ -102,15 +102,15 @@ impl EndpointReport<'_> {
         }
     }
 
-    pub(crate) fn stored(&self, outcomes: &[Outcome]) {
+    pub(crate) fn stored(&self, outcomes: &[Outcome], secret_index: usize) {
         let Self { provider, account, report: Report { request_id, metrics } } = self;
-        for Outcome { accepted, receipt, weak, uncounted, secret_index } in outcomes {
+        for Outcome { accepted, receipt, weak, unnoted } in outcomes {
             let state = accepted.as_str();
             tracing::info!(request_id, provider, account, %receipt, state, weak, secret_index, "event received");
             if *accepted == Accepted::Conflict {
                 tracing::warn!(request_id, provider, account, %receipt, "the same key came with another content");
             }
-            if let Some(error) = uncounted {
+            if let Some(error) = unnoted {
                 let error: &dyn Error = error;
                 tracing::warn!(request_id, %receipt, error, "a further delivery could not be noted on its receipt");
             }

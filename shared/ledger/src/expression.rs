@@ -1,6 +1,7 @@
 //! Update and condition expressions. Every attribute goes by a placeholder, so no reserved word ever matters.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -133,6 +134,6 @@ pub(crate) fn text(text: impl Into<String>) -> AttributeValue {
 }
 
 /// A number attribute.
-pub(crate) fn number(number: impl ToString) -> AttributeValue {
-    AttributeValue::N(number.to_string())
+pub(crate) fn number<N: Display>(number: N) -> AttributeValue {
+    AttributeValue::N(format!("{number}"))
 }

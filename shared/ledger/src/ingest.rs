@@ -62,10 +62,11 @@ impl Ledger {
                     }
                     let found = found_jobs(&folder.jobs, &verdicts)?;
                     // Jobs without a receipt. A receipt that was not looked at is another matter: it is tried again.
-                    if !found.is_empty() && verdicts.first() == Some(&Verdict::Holds) {
-                        if let Some(ingested) = ledger.restore(&mut tries, folder, payload, &found).await? {
-                            return Ok(ingested);
-                        }
+                    if !found.is_empty()
+                        && verdicts.first() == Some(&Verdict::Holds)
+                        && let Some(ingested) = ledger.restore(&mut tries, folder, payload, &found).await?
+                    {
+                        return Ok(ingested);
                     }
                     tries.again(Failure::Error(LedgerError::TransactionConflict)).await?;
                 }

@@ -110,7 +110,9 @@ impl Ledger {
             return Ok(None);
         }
         let mut loaded = Loaded::new(*id);
-        items.into_iter().for_each(|item| loaded.take(item));
+        for item in items {
+            loaded.take(item);
+        }
         if loaded.receipt.is_none() {
             // The receipt would have said it. This is an orphaned folder, or one of a newer version.
             let keys = self.query(beginning(&id.to_string(), key::PAYLOAD), Some("#pk, #sk")).await?;

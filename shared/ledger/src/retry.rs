@@ -68,21 +68,25 @@ pub(crate) struct Tries<'a> {
 
 impl Tries<'_> {
     /// Makes one try, which ends at the deadline at the latest.
-    pub(crate) async fn make<T, E: Classify>(
-        &mut self,
-        call: impl Future<Output = Result<T, SdkError<E, HttpResponse>>>,
-    ) -> Result<T, Failure> {
+    pub(crate) fn make<'s, T, E: Classify>(
+        &'s mut self,
+        call: impl Future<Output = Result<T, SdkError<E, HttpResponse>>> + Send + 's,
+    ) -> impl Future<Output = Result<T, Failure>> + Send + 's {
+        // The SDK's futures are several kilobytes, and every caller up to the handler would hold them in its own.
+        let call = Box::pin(call);
         self.made += 1;
-        let left = self.deadline.since(self.pace.now());
-        if left.is_zero() {
-            return Err(Failure::Error(LedgerError::OutOfTime { last: None }));
-        }
-        let Some(sleep) = &self.pace.sleep else { return call.await.map_err(failure) };
-        match Timeout::new(call, sleep.sleep(left)).await {
-            Ok(answer) => answer.map_err(failure),
-            Err(timed_out) => {
-                let last = LedgerError::Unavailable { source: Box::new(timed_out) };
-                Err(Failure::Error(LedgerError::OutOfTime { last: Some(Box::new(last)) }))
+        async move {
+            let left = self.deadline.since(self.pace.now());
+            if left.is_zero() {
+                return Err(Failure::Error(LedgerError::OutOfTime { last: None }));
+            }
+            let Some(sleep) = &self.pace.sleep else { return call.await.map_err(failure) };
+            match Timeout::new(call, sleep.sleep(left)).await {
+                Ok(answer) => answer.map_err(failure),
+                Err(timed_out) => {
+                    let last = LedgerError::Unavailable { source: Box::new(timed_out) };
+                    Err(Failure::Error(LedgerError::OutOfTime { last: Some(Box::new(last)) }))
+                }
             }
         }
     }

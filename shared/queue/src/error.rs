@@ -29,7 +29,13 @@ pub enum QueueError {
         /// The code of SQS.
         code: String,
     },
-    /// SQS refuses the request: sending it again would not help.
+    /// SQS refuses this message: it can never be sent.
+    #[error("the queue refuses the message: {code}")]
+    MessageRefused {
+        /// The code of SQS.
+        code: String,
+    },
+    /// SQS refuses the request: sending it again would not help until something is set right.
     #[error("the queue refuses the request: {code}")]
     Refused {
         /// The code of SQS.
@@ -56,27 +62,26 @@ impl QueueError {
     where
         E: ProvideErrorMetadata + Error + Send + Sync + 'static,
     {
-        let code = error.code().map(str::to_owned);
-        match (&error, code) {
-            (SdkError::ServiceError(answer), code) => {
-                let status = answer.raw().status().as_u16();
-                match Self::of_code(code.as_deref().unwrap_or("")) {
-                    Self::Refused { .. } if status == 429 || status == 503 => Self::Throttled,
-                    Self::Refused { .. } if status >= 500 => Self::Unavailable { source: Arc::new(error) },
-                    Self::Refused { .. } if status == 403 => Self::Denied { code: code.unwrap_or_default() },
-                    known => known,
-                }
+        let status = error.raw_response().map(|answer| answer.status().as_u16());
+        let code = error.code().unwrap_or("").to_owned();
+        match (Self::of_code(&code), status) {
+            (Self::Refused { .. }, Some(429 | 503)) => Self::Throttled,
+            (Self::Refused { .. }, Some(403)) => Self::Denied { code },
+            (Self::Refused { .. }, Some(400..=499)) => Self::Refused { code },
+            (Self::Refused { .. }, Some(200..=299)) => {
+                Self::Malformed { what: "it is not to be understood".to_owned() }
             }
-            (SdkError::ConstructionFailure(_), _) => Self::Refused { code: "not-a-request".to_owned() },
-            (SdkError::ResponseError(_), _) => Self::Malformed { what: "not understood".to_owned() },
-            _ => Self::Unavailable { source: Arc::new(error) },
+            (Self::Refused { .. }, _) if matches!(error, SdkError::ConstructionFailure(_)) => Self::Refused { code },
+            (Self::Refused { .. }, _) => Self::Unavailable { source: Arc::new(error) },
+            (known, _) => known,
         }
     }
 
     /// The error of one entry of a batch.
     pub(crate) fn of_entry(code: &str, sender_fault: bool) -> Self {
         match Self::of_code(code) {
-            Self::Refused { code } if !sender_fault => Self::Unavailable { source: Arc::new(ServiceFault(code)) },
+            Self::Refused { code } if sender_fault => Self::MessageRefused { code },
+            Self::Refused { code } => Self::Unavailable { source: Arc::new(ServiceFault(code)) },
             known => known,
         }
     }
@@ -93,6 +98,7 @@ impl QueueError {
             "AccessDenied" | "AccessDeniedException" | "KmsAccessDenied" | "KMS.AccessDeniedException" => {
                 Self::Denied { code: code.to_owned() }
             }
+            "InvalidMessageContents" => Self::MessageRefused { code: code.to_owned() },
             _ => Self::Refused { code: code.to_owned() },
         }
     }

@@ -7,6 +7,9 @@ pub mod error;
 pub mod message;
 pub mod queue;
 
+#[cfg(feature = "test-support")]
+pub mod test_support;
+
 pub use error::QueueError;
 pub use message::{Message, MessageError};
 pub use queue::{Depth, Handle, Queue, Received};

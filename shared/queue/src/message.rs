@@ -73,3 +73,50 @@ impl Message {
         serde_json::to_string(&wire).unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RECEIPT: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+    fn job() -> JobKey {
+        format!("{RECEIPT}:crm-upsert:v1").parse().unwrap()
+    }
+
+    #[test]
+    fn a_message_is_exactly_its_key_and_its_reason() {
+        let wake_up = Message::wake_up(job());
+        assert_eq!(wake_up.to_json(), format!(r#"{{"job":"{RECEIPT}:crm-upsert:v1"}}"#));
+        let notice = Message::notice(job(), "exhausted");
+        assert_eq!(notice.to_json(), format!(r#"{{"job":"{RECEIPT}:crm-upsert:v1","reason":"exhausted"}}"#));
+        for message in [wake_up, notice] {
+            assert_eq!(Message::parse(&message.to_json()), Ok(message));
+        }
+    }
+
+    #[test]
+    fn a_newer_sender_may_say_more() {
+        let body = format!(r#" {{"since":[1],"job":"{RECEIPT}:crm-upsert:v1","reason":null}}"#);
+        assert_eq!(Message::parse(&body), Ok(Message::wake_up(job())));
+    }
+
+    #[test]
+    fn what_is_not_ours_is_refused_without_being_repeated() {
+        let cases = [
+            ("", MessageError::NotJson { line: 1, column: 0 }),
+            ("{\"job\":\"card 4111\"", MessageError::NotJson { line: 1, column: 18 }),
+            ("\"card 4111\"", MessageError::Shape),
+            ("{\"job\":4111}", MessageError::Shape),
+            ("{\"card 4111\":1}", MessageError::Shape),
+            ("{\"job\":\"card 4111\"}", MessageError::Key(InvalidKey::Job)),
+        ];
+        for (body, expected) in cases {
+            let error = Message::parse(body).unwrap_err();
+            assert!(!format!("{error} {error:?}").contains("4111"), "{error:?}");
+            assert_eq!(error, expected, "{body}");
+        }
+        let wrong = format!(r#"{{"job":"{RECEIPT}:crm-upsert:v1","reason":{{"card":4111}}}}"#);
+        assert_eq!(Message::parse(&wrong), Err(MessageError::Shape));
+    }
+}

@@ -107,7 +107,7 @@ impl Queue {
         for pause in PAUSES.into_iter().map(Some).chain([None]) {
             let call = self.client.send_message_batch().queue_url(&self.url);
             let answer = call.set_entries(Some(entries(ten, results))).send().await.map_err(QueueError::of_call);
-            let works = matches!(answer, Ok(_) | Err(QueueError::Refused { .. }));
+            let works = matches!(answer, Ok(_) | Err(QueueError::MessageRefused { .. }));
             let mut outcomes = answer.map(outcomes);
             for (i, result) in results.iter_mut().enumerate().filter(|(_, result)| is_open(result)) {
                 *result = match &mut outcomes {
@@ -210,7 +210,7 @@ fn unanswered() -> Result<(), QueueError> {
 }
 
 fn delay_seconds(delay: Duration) -> i32 {
-    let whole = delay.as_secs() + u64::from(delay.subsec_nanos() > 0);
+    let whole = delay.as_secs().saturating_add(u64::from(delay.subsec_nanos() > 0));
     i32::try_from(whole.min(MAX_QUEUE_DELAY.as_secs())).unwrap_or(0)
 }
 

@@ -80,6 +80,7 @@ type Slot = Arc<tokio::sync::Mutex<Option<(SecretText, Timestamp)>>>;
 pub struct Secrets {
     ssm: Client,
     clock: Arc<dyn Clock>,
+    environment: fn(&str) -> Option<String>,
     cache: Arc<Mutex<HashMap<SecretRef, Slot>>>,
 }
 
@@ -92,14 +93,20 @@ impl fmt::Debug for Secrets {
 impl Secrets {
     /// Secrets of the account that `config` leads to.
     pub fn new(config: &SdkConfig, clock: Arc<dyn Clock>) -> Self {
-        Self { ssm: Client::new(config), clock, cache: Arc::default() }
+        Self { ssm: Client::new(config), clock, environment: environment::variable, cache: Arc::default() }
+    }
+
+    /// The same, with `env:` references looked up by `environment` instead of in the process's own.
+    #[must_use]
+    pub fn with_environment(self, environment: fn(&str) -> Option<String>) -> Self {
+        Self { environment, ..self }
     }
 
     /// The secret that `reference` names. Callers that ask for one parameter at the same time share one read.
     pub async fn get(&self, reference: &SecretRef) -> Result<SecretText, SecretError> {
         let path = match reference {
             SecretRef::Env(name) => {
-                let value = environment::variable(name);
+                let value = (self.environment)(name);
                 return checked(reference, value.ok_or(SecretError::NotFound { reference: reference.clone() })?);
             }
             SecretRef::Ssm(path) => path,

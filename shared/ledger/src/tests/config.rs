@@ -64,7 +64,7 @@ async fn configuration_and_pauses_come_together_without_the_audit() {
     world.ledger.put_audit(&deed).await.unwrap();
     let configured = world.ledger.integration_with_pauses(provider, account).await.unwrap().unwrap();
     assert_eq!(configured.integration, first);
-    assert_eq!(configured.pauses, [pause.clone()]);
+    assert_eq!(configured.pauses, std::slice::from_ref(&pause));
     assert_eq!(configured.pause(&operations[1].name), Some(&pause));
     assert_eq!(configured.pause(&operations[0].name), None);
     assert_eq!(world.ledger.integration_audit(provider, account).await.unwrap(), [deed]);

@@ -88,7 +88,7 @@ async fn an_entry_is_moved_by_one_sweeper_and_the_job_stays_as_it_is() {
     let moved = Job { open_at: Some(START.plus(DAY)), wakes: 1, ..job.clone() };
     assert!(world.ledger.move_entry(job, &moved).await.unwrap());
     assert!(!world.ledger.move_entry(job, &moved).await.unwrap(), "the entry's time is not what was read");
-    assert_eq!(world.reload(&loaded).await.jobs, [moved.clone()]);
+    assert_eq!(world.reload(&loaded).await.jobs, std::slice::from_ref(&moved));
     let running = world.claimed(&loaded, &moved).await;
     assert!(!world.ledger.move_entry(&moved, job).await.unwrap(), "nor is the version");
     assert_eq!(world.reload(&loaded).await.jobs, [running]);

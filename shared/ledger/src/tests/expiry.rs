@@ -1,6 +1,8 @@
 //! Nothing of an open, held or reviewed job expires, and a folder whose jobs have all ended does: in every order of
 //! reads and writes.
 
+use std::fmt::Write as _;
+
 use hookbox_core::job::State;
 use hookbox_core::transition::dismiss::dismiss;
 use hookbox_core::transition::hold::hold;
@@ -122,7 +124,7 @@ async fn every_order(writers: &[(&'static str, &[Step])]) -> usize {
         let mut history = String::new();
         for who in way {
             let step = writers[*who].steps.remove(0);
-            history += &format!("{}{who} {step:?}, ", writers[*who].operation);
+            write!(history, "{}{who} {step:?}, ", writers[*who].operation).unwrap();
             writers[*who].step(&world, &folder, step).await;
             // Between two reads nothing new is there to check.
             if step != Read {

@@ -107,7 +107,7 @@ async fn a_deed_is_recorded_with_its_write_or_not_at_all() {
     let error = world.ledger.write_job_audited(&loaded, job, &after, &deed).await.unwrap_err();
     assert!(matches!(error, LedgerError::ConditionFailed { .. }));
     let loaded = world.reload(&loaded).await;
-    assert_eq!(loaded.audit, [deed.clone()]);
+    assert_eq!(loaded.audit, std::slice::from_ref(&deed));
     let later = Audit { at: START.plus(DAY), bulk: Some("bulk-7".to_owned()), ..deed.clone() };
     world.ledger.put_audit(&later).await.unwrap();
     assert_eq!(world.reload(&loaded).await.audit, [deed, later], "in the order of their times");

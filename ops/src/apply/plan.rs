@@ -1,0 +1,199 @@
+//! What applying a file would change.
+
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use hookbox_core::integration::Integration;
+use hookbox_ledger::DirectoryEntry;
+use similar::{ChangeTag, TextDiff};
+
+use crate::config::{ConfigFile, text};
+use crate::connection::Table;
+use crate::failure::Failure;
+use crate::terminal::{Terminal, Tone};
+
+/// Integrations that are read at once.
+const AT_ONCE: usize = 8;
+/// Lines around a difference that are shown with it.
+const CONTEXT: usize = 3;
+/// How the line begins that names an operation.
+const NAME: &str = "name = ";
+
+/// What applying a file would do.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Every integration of the file, in its order.
+    pub steps: Vec<Step>,
+    /// Integrations of the table that the file does not name.
+    pub not_in_file: Vec<String>,
+}
+
+/// One integration of the file against the table.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// What the file says, with the revision that it has or will have.
+    pub integration: Integration,
+    /// What that means.
+    pub change: Change,
+}
+
+/// What is done about one integration.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// It is written for the first time, or again after it was retired.
+    New,
+    /// It replaces another one.
+    Changed {
+        /// What the table holds.
+        from: Box<Integration>,
+    },
+    /// The table holds the same.
+    Unchanged,
+}
+
+impl Plan {
+    /// Compares the file with the table.
+    pub async fn make(file: &ConfigFile, table: &Table) -> Result<Self, Failure> {
+        let directory = table.ledger.directory().await;
+        let directory = directory.map_err(|error| table.failure("read the directory of integrations", &error))?;
+        let declared = file.declared.iter().map(|declared| step(&declared.integration, &directory, table));
+        let steps: Vec<Step> = stream::iter(declared).buffered(AT_ONCE).try_collect().await?;
+        let in_file = |entry: &DirectoryEntry| {
+            steps
+                .iter()
+                .any(|step| step.integration.provider == entry.provider && step.integration.account == entry.account)
+        };
+        let left = directory.iter().filter(|entry| entry.retired_at.is_none() && !in_file(entry));
+        let not_in_file = left.map(|entry| format!("{}/{}", entry.provider, entry.account)).collect();
+        Ok(Self { steps, not_in_file })
+    }
+
+    /// The steps that write.
+    pub fn changes(&self) -> impl Iterator<Item = &Step> {
+        self.steps.iter().filter(|step| !matches!(step.change, Change::Unchanged))
+    }
+
+    /// Shows every step.
+    pub fn show(&self, terminal: &mut Terminal) -> std::io::Result<()> {
+        for step in &self.steps {
+            step.show(terminal)?;
+        }
+        if !self.not_in_file.is_empty() {
+            let left = format!("not in this file and left alone: {}", self.not_in_file.join(", "));
+            let left = terminal.paint(Tone::Quiet, left);
+            terminal.say(left)?;
+        }
+        if self.changes().next().is_none() {
+            terminal.say("nothing to do")?;
+        }
+        Ok(())
+    }
+}
+
+async fn step(declared: &Integration, directory: &[DirectoryEntry], table: &Table) -> Result<Step, Failure> {
+    let (provider, account) = (&declared.provider, &declared.account);
+    let stored = table.ledger.integration(provider, account).await;
+    let stored = stored.map_err(|error| table.failure(&format!("read integration {provider}/{account}"), &error))?;
+    let of_directory = directory.iter().find(|entry| entry.provider == *provider && entry.account == *account);
+    let mut integration = declared.clone();
+    let change = match stored {
+        // One that was retired goes on where it stopped, so that no two configurations ever share a revision.
+        None => {
+            integration.rev = of_directory.map_or(0, |entry| entry.rev) + 1;
+            Change::New
+        }
+        Some(stored) => {
+            integration.rev = stored.rev;
+            if text::of(&integration) == text::of(&stored) {
+                Change::Unchanged
+            } else {
+                integration.rev = stored.rev + 1;
+                Change::Changed { from: Box::new(stored) }
+            }
+        }
+    };
+    Ok(Step { integration, change })
+}
+
+impl Change {
+    /// The change in a word.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::Changed { .. } => "changed",
+            Self::Unchanged => "unchanged",
+        }
+    }
+}
+
+impl Step {
+    /// The revision that is replaced.
+    pub fn replaces(&self) -> Option<u64> {
+        match &self.change {
+            Change::New => None,
+            Change::Changed { from } => Some(from.rev),
+            Change::Unchanged => Some(self.integration.rev),
+        }
+    }
+
+    /// The lines that differ and those around them, each with `+`, `-`, a blank, or `@` for the operation that follows.
+    pub fn differences(&self) -> Vec<(char, String)> {
+        let old = match &self.change {
+            Change::New => String::new(),
+            Change::Changed { from } => text::of(from),
+            Change::Unchanged => return Vec::new(),
+        };
+        let new = text::of(&self.integration);
+        let diff = TextDiff::from_lines(&old, &new);
+        let mut lines = Vec::new();
+        for group in diff.grouped_ops(CONTEXT) {
+            let changes = group.iter().flat_map(|op| diff.iter_changes(op));
+            let hunk: Vec<(char, String)> =
+                changes.map(|change| (mark(change.tag()), change.value().trim_end().to_owned())).collect();
+            let start = group.first().map_or(0, |op| op.new_range().start);
+            if start > 0 {
+                let mut before_change = hunk.iter().take_while(|(mark, _)| *mark == ' ');
+                let says_itself = before_change.any(|(_, line)| line.starts_with(NAME));
+                lines.push(('@', if says_itself { "…".to_owned() } else { heading(&new, start) }));
+            }
+            lines.extend(hunk);
+        }
+        lines
+    }
+
+    fn show(&self, terminal: &mut Terminal) -> std::io::Result<()> {
+        let Integration { provider, account, rev, .. } = &self.integration;
+        let says = match &self.change {
+            Change::New => format!("{provider}/{account} is new"),
+            Change::Changed { from } => format!("{provider}/{account} changes from rev {} to rev {rev}", from.rev),
+            Change::Unchanged => format!("{provider}/{account} is unchanged (rev {rev})"),
+        };
+        let tone = if matches!(self.change, Change::Unchanged) { Tone::Quiet } else { Tone::Heading };
+        let says = terminal.paint(tone, says);
+        terminal.say(says)?;
+        for (mark, text) in self.differences() {
+            let tone = match mark {
+                '+' => Tone::Good,
+                '-' => Tone::Bad,
+                '@' => Tone::Quiet,
+                _ => Tone::Plain,
+            };
+            let line = terminal.paint(tone, format!("  {mark} {text}").trim_end());
+            terminal.say(line)?;
+        }
+        Ok(())
+    }
+}
+
+fn mark(tag: ChangeTag) -> char {
+    match tag {
+        ChangeTag::Delete => '-',
+        ChangeTag::Insert => '+',
+        ChangeTag::Equal => ' ',
+    }
+}
+
+/// Which operation the line at `start` belongs to.
+fn heading(text: &str, start: usize) -> String {
+    let before: Vec<&str> = text.lines().take(start).collect();
+    let name = before.iter().rev().find_map(|line| line.strip_prefix(NAME));
+    name.map_or_else(|| "…".to_owned(), |name| format!("… operation {name}"))
+}

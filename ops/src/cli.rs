@@ -1,0 +1,147 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use aws_smithy_async::rt::sleep::{SharedAsyncSleep, TokioSleep};
+use clap::{CommandFactory, Parser, Subcommand};
+use hookbox_runtime::SystemClock;
+
+use crate::apply::{self, ApplyArgs};
+use crate::dlq::{self, DlqListArgs};
+use crate::failure::{Answer, Failure};
+use crate::receipts::{self, ShowArgs};
+use crate::sandbox::{self, SandboxArgs};
+use crate::send::{self, SendArgs};
+use crate::terminal::{Colour, Format, Terminal};
+
+/// Operates Hookbox, the durable webhook inbox in your own AWS account
+#[derive(Debug, Parser)]
+#[command(name = "hookbox", version, after_help = EXIT_CODES, max_term_width = 120, propagate_version = true)]
+pub struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 done or found, 1 a negative answer, 2 wrong usage or an invalid file,
+3 could not look.
+
+Credentials, profiles and SSO are those of the `aws` command.";
+
+#[derive(Clone, Copy, Debug, clap::Args)]
+#[command(next_help_heading = "Output")]
+struct Global {
+    /// How the answer is written: for people or for programs
+    #[arg(long, value_enum, global = true, default_value_t, value_name = "table|json", hide_possible_values = true)]
+    output: Format,
+    /// Show times in UTC instead of this machine's time zone
+    #[arg(long, global = true)]
+    utc: bool,
+    /// When colours are used; `auto` is on a terminal, unless `NO_COLOR` is set
+    #[arg(
+        long,
+        value_enum,
+        global = true,
+        default_value_t,
+        value_name = "auto|always|never",
+        hide_possible_values = true
+    )]
+    color: Colour,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Apply(ApplyArgs),
+    Send(SendArgs),
+    /// Look at receipts
+    #[command(subcommand)]
+    Receipts(Receipts),
+    /// Look at what waits for a person
+    #[command(subcommand)]
+    Dlq(Dlq),
+    Sandbox(SandboxArgs),
+    /// Print a completion script for a shell
+    #[command(after_help = "Example: hookbox completions zsh > ~/.zfunc/_hookbox")]
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum Receipts {
+    Show(ShowArgs),
+}
+
+#[derive(Debug, Subcommand)]
+enum Dlq {
+    List(DlqListArgs),
+}
+
+/// Runs the command that these arguments spell, and gives the process's exit code.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help that nobody reads to its end is no failure.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    match runtime.map_err(Failure::Output).and_then(|runtime| runtime.block_on(run(cli))) {
+        Ok(answer) => answer.into(),
+        Err(failure) => {
+            if !failure.is_broken_pipe() {
+                let _ = writeln!(io::stderr(), "{failure}");
+            }
+            ExitCode::from(failure.code())
+        }
+    }
+}
+
+async fn run(cli: Cli) -> Result<Answer, Failure> {
+    let Global { output, utc, color } = cli.global;
+    let mut terminal = Terminal::standard(output, color, utc);
+    let clock = Arc::new(SystemClock);
+    match cli.command {
+        Command::Apply(args) => apply::run(&args, &mut terminal).await,
+        Command::Send(args) => send::run(&args, clock, &mut terminal).await,
+        Command::Receipts(Receipts::Show(args)) => receipts::run(&args, &mut terminal).await,
+        Command::Dlq(Dlq::List(args)) => dlq::run(&args, clock, &mut terminal).await,
+        Command::Sandbox(args) => sandbox::run(args, clock, SharedAsyncSleep::new(TokioSleep::new()), terminal).await,
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "hookbox", &mut script);
+            io::stdout().lock().write_all(&script)?;
+            Ok(Answer::Yes)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn help_explains_every_command() {
+        let mut command = Cli::command().term_width(100);
+        command.build();
+        let mut help = command.render_long_help().to_string();
+        for path in [&["apply"][..], &["send"], &["receipts", "show"], &["dlq", "list"], &["sandbox"]] {
+            let found = path.iter().fold(&mut command, |command, name| command.find_subcommand_mut(name).unwrap());
+            help = format!("{help}\n--- {}\n{}", path.join(" "), found.render_long_help());
+        }
+        insta::assert_snapshot!(help);
+    }
+}

@@ -1,0 +1,135 @@
+//! From what the file says to what the core knows, with a place in the file for everything that can be wrong.
+
+use std::ops::Range;
+
+use hookbox_core::integration::{Integration, InvalidIntegration, Retention};
+use hookbox_core::name::OperationName;
+use toml::Spanned;
+
+use super::Declared;
+use super::operation::{operation, whole_seconds};
+use super::source::Problem;
+use super::wire::{File, IntegrationTable, OperationTable};
+
+/// Where the parts of an integration stand in the file.
+#[derive(Clone, Debug)]
+pub struct Places {
+    /// `provider = …`
+    pub provider: Range<usize>,
+    /// `secrets = …`
+    pub secrets: Range<usize>,
+    /// `variant = …`, or else the provider.
+    pub variant: Range<usize>,
+    /// `[integration.verify]`, or else the provider.
+    pub verify: Range<usize>,
+    /// `receipt_retention = …`, or else the provider.
+    pub receipt_retention: Range<usize>,
+    payload_retention: Range<usize>,
+    operations: Vec<OperationPlaces>,
+}
+
+#[derive(Clone, Debug)]
+struct OperationPlaces {
+    name: Range<usize>,
+    timeout: Range<usize>,
+    url: Range<usize>,
+    not_done_statuses: Range<usize>,
+}
+
+/// Every integration of the file, and every problem that is found on the way.
+pub fn integrations(file: &File, problems: &mut Vec<Problem>) -> Vec<Declared> {
+    let mut all: Vec<Declared> = Vec::new();
+    for table in &file.integration {
+        let Some(declared) = integration(table.get_ref(), problems) else { continue };
+        let Integration { provider, account, .. } = &declared.integration;
+        if all.iter().any(|other| other.integration.provider == *provider && other.integration.account == *account) {
+            let says = format!("{provider}/{account} is declared twice");
+            problems
+                .push(Problem::new(declared.places.provider, says).write("one [[integration]] with all operations"));
+            continue;
+        }
+        all.push(declared);
+    }
+    if file.integration.is_empty() {
+        let example =
+            "[[integration]]\nprovider = \"stripe\"\naccount = \"main\"\nsecrets = [\"ssm:/hookbox/stripe/main\"]";
+        problems.push(Problem::new(0..0, "the file declares no integration").write(example));
+    }
+    all
+}
+
+fn integration(table: &IntegrationTable, problems: &mut Vec<Problem>) -> Option<Declared> {
+    let found = problems.len();
+    let default = Retention::default();
+    let retention = Retention {
+        payload: whole_seconds(table.payload_retention.as_ref(), default.payload, problems),
+        receipt: whole_seconds(table.receipt_retention.as_ref(), default.receipt, problems),
+    };
+    let operations = table.operation.iter().filter_map(|table| operation(table.get_ref(), problems)).collect();
+    if problems.len() > found {
+        return None;
+    }
+    let integration = Integration {
+        provider: table.provider.get_ref().clone(),
+        account: table.account.get_ref().clone(),
+        rev: 0,
+        secrets: table.secrets.get_ref().0.clone(),
+        variant: table.variant.as_ref().map(|variant| variant.get_ref().clone()),
+        verify: table.verify.as_ref().map(|verify| verify.get_ref().clone()),
+        tenants: table.tenants.clone(),
+        operations,
+        retention,
+    };
+    let places = Places::of(table);
+    if let Err(invalid) = integration.validate() {
+        problems.push(Problem::new(places.of_invalid(&integration, &invalid), invalid.to_string()));
+        return None;
+    }
+    Some(Declared { integration, places })
+}
+
+impl Places {
+    fn of(table: &IntegrationTable) -> Self {
+        let provider = table.provider.span();
+        let or_provider = |place: Option<Range<usize>>| place.unwrap_or_else(|| provider.clone());
+        Self {
+            secrets: table.secrets.span(),
+            variant: or_provider(table.variant.as_ref().map(Spanned::span)),
+            verify: or_provider(table.verify.as_ref().map(Spanned::span)),
+            receipt_retention: or_provider(table.receipt_retention.as_ref().map(Spanned::span)),
+            payload_retention: or_provider(table.payload_retention.as_ref().map(Spanned::span)),
+            operations: table.operation.iter().map(|operation| OperationPlaces::of(operation.get_ref())).collect(),
+            provider,
+        }
+    }
+
+    fn of_invalid(&self, integration: &Integration, invalid: &InvalidIntegration) -> Range<usize> {
+        let of = |name: &OperationName, part: fn(&OperationPlaces) -> &Range<usize>| {
+            let position = integration.operations.iter().rposition(|operation| operation.name == *name);
+            position.and_then(|i| self.operations.get(i)).map_or(&self.provider, part).clone()
+        };
+        match invalid {
+            InvalidIntegration::NoSecrets => self.secrets.clone(),
+            InvalidIntegration::DuplicateOperation(name) => of(name, |places| &places.name),
+            InvalidIntegration::TooManyOperations(_) => self.provider.clone(),
+            InvalidIntegration::Timeout(name) => of(name, |places| &places.timeout),
+            InvalidIntegration::PayloadRetention => self.payload_retention.clone(),
+            InvalidIntegration::ReceiptRetention => self.receipt_retention.clone(),
+            InvalidIntegration::Url(name) => of(name, |places| &places.url),
+            InvalidIntegration::NotDoneStatus(name) => of(name, |places| &places.not_done_statuses),
+        }
+    }
+}
+
+impl OperationPlaces {
+    fn of(table: &OperationTable) -> Self {
+        let name = table.name.span();
+        let or_name = |place: Option<Range<usize>>| place.unwrap_or_else(|| name.clone());
+        Self {
+            timeout: or_name(table.timeout.as_ref().map(Spanned::span)),
+            url: or_name(table.url.as_ref().or(table.reconcile_url.as_ref()).map(Spanned::span)),
+            not_done_statuses: or_name(table.not_done_statuses.as_ref().map(Spanned::span)),
+            name,
+        }
+    }
+}

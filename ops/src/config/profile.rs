@@ -1,0 +1,63 @@
+//! Checks that need the provider's profile.
+
+use std::time::Duration;
+
+use hookbox_providers::{Profile, Profiles};
+
+use super::source::{InvalidFile, Problem};
+use super::{ConfigFile, Declared, text::period};
+
+/// Whether receipts may be kept for less time than the provider may repeat an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShortRetention {
+    /// No: a late repetition would be taken for a new event.
+    Refuse,
+    /// Whoever applies has accepted it.
+    Accept,
+}
+
+impl ConfigFile {
+    /// Checks every integration against its provider's profile.
+    pub fn check(&self, profiles: &Profiles, short: ShortRetention) -> Result<(), InvalidFile> {
+        let mut problems = Vec::new();
+        for declared in &self.declared {
+            let integration = &declared.integration;
+            match profiles.get(&integration.provider) {
+                Ok(Some(profile)) => check(declared, profile, short, &mut problems),
+                Ok(None) => {
+                    let says = format!("there is no profile `{}`", integration.provider);
+                    let known = format!("one of {}", profiles.names().join(", "));
+                    problems.push(Problem::new(declared.places.provider.clone(), says).write(known));
+                }
+                Err(error) => problems.push(Problem::new(declared.places.provider.clone(), error.to_string())),
+            }
+        }
+        if problems.is_empty() { Ok(()) } else { Err(self.source.invalid(problems)) }
+    }
+}
+
+fn check(declared: &Declared, profile: &Profile, short: ShortRetention, problems: &mut Vec<Problem>) {
+    let (integration, places) = (&declared.integration, &declared.places);
+    if let Err(error) = profile.configure(integration.variant.as_deref(), integration.verify.as_ref()) {
+        let about_variant = integration.variant.is_some() && error.key == "variant";
+        problems.push(if about_variant {
+            let known: Vec<_> = profile.variants().map(|name| format!("variant = \"{name}\"")).collect();
+            let write = if known.is_empty() { "it without `variant`".to_owned() } else { known.join(" or ") };
+            let says = format!("{} is not verified in a way of this name", profile.title());
+            Problem::new(places.variant.clone(), says).write(write)
+        } else {
+            Problem::new(places.verify.clone(), error.to_string())
+        });
+    }
+    let horizon = profile.retry_horizon().unwrap_or(Duration::ZERO);
+    if integration.retention.receipt < horizon && short == ShortRetention::Refuse {
+        let says = format!(
+            "{} may deliver an event again for {}, and a receipt that is gone by then makes it a new event",
+            profile.title(),
+            period(horizon)
+        );
+        let write =
+            format!("receipt_retention = \"{}\" or more, or apply with --accept-short-retention", period(horizon));
+        problems.push(Problem::new(places.receipt_retention.clone(), says).write(write));
+    }
+}

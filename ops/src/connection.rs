@@ -1,0 +1,277 @@
+//! The way to the account: flags, credentials, and what to do when it cannot be reached.
+
+use std::num::NonZeroU16;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_config::timeout::TimeoutConfig;
+use aws_config::{BehaviorVersion, Region};
+use aws_smithy_http_client::Builder;
+use aws_smithy_http_client::tls::Provider;
+use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
+use aws_types::SdkConfig;
+use hookbox_core::integration::SecretRef;
+use hookbox_core::key::Shards;
+use hookbox_core::surroundings::Clock;
+use hookbox_ledger::{Ledger, LedgerError};
+use hookbox_queue::{Queue, QueueError};
+use hookbox_runtime::{SecretError, SecretText, Secrets, SystemRandom};
+
+use crate::failure::{Failure, Trouble, chain};
+
+/// How to reach AWS. What is not given is found as the `aws` command finds it.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "AWS")]
+pub struct AwsArgs {
+    /// Region of the stack
+    #[arg(long, value_name = "REGION")]
+    pub region: Option<String>,
+    /// Profile of ~/.aws/config, SSO included
+    #[arg(long, value_name = "NAME")]
+    pub profile: Option<String>,
+    /// Address of a local AWS
+    #[arg(long, value_name = "URL", env = "AWS_ENDPOINT_URL", hide_env_values = true)]
+    pub endpoint_url: Option<String>,
+}
+
+/// Where the ledger is.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "AWS")]
+pub struct TableArgs {
+    /// Name of the table (the stack's output `TableName`)
+    #[arg(long, value_name = "NAME", env = "HOOKBOX_TABLE", hide_env_values = true)]
+    pub table: String,
+    /// Shards of the table's indexes, as the stack has them
+    #[arg(long, value_name = "COUNT", env = "HOOKBOX_SHARDS", hide_env_values = true, default_value = "4")]
+    pub shards: NonZeroU16,
+    /// How to reach AWS.
+    #[command(flatten)]
+    pub aws: AwsArgs,
+}
+
+/// A way to AWS.
+#[derive(Clone, Debug)]
+pub struct Aws {
+    config: SdkConfig,
+    endpoint: Option<String>,
+}
+
+/// A ledger, and what to call it when something goes wrong.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// The ledger.
+    pub ledger: Ledger,
+    name: String,
+    place: String,
+}
+
+/// A queue, and what to call it when something goes wrong.
+#[derive(Clone, Debug)]
+pub struct NamedQueue {
+    /// The queue.
+    pub queue: Queue,
+    place: String,
+}
+
+/// Reads secrets with the caller's own environment and credentials.
+#[derive(Clone, Debug)]
+pub struct SecretReader {
+    secrets: Secrets,
+    place: Option<String>,
+}
+
+impl AwsArgs {
+    /// A way to AWS; nothing is asked for yet.
+    pub async fn connect(&self) -> Aws {
+        let http = Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).build_https();
+        let timeouts = TimeoutConfig::builder()
+            .connect_timeout(Duration::from_secs(3))
+            .read_timeout(Duration::from_secs(10))
+            .build();
+        let mut loader = aws_config::defaults(BehaviorVersion::latest()).http_client(http).timeout_config(timeouts);
+        if let Some(profile) = &self.profile {
+            loader = loader.profile_name(profile);
+        }
+        if let Some(endpoint) = &self.endpoint_url {
+            loader = loader.endpoint_url(endpoint);
+        }
+        if let Some(region) = &self.region {
+            loader = loader.region(Region::new(region.clone()));
+        }
+        let mut config = loader.load().await;
+        if config.region().is_none() && self.endpoint_url.is_some() {
+            // A local AWS does not care, but requests are signed for a region.
+            config = config.into_builder().region(Region::from_static("us-east-1")).build();
+        }
+        Aws { config, endpoint: self.endpoint_url.clone() }
+    }
+
+    /// A reader of secrets.
+    pub async fn secrets(&self, clock: Arc<dyn Clock>) -> SecretReader {
+        let aws = self.connect().await;
+        SecretReader { secrets: Secrets::new(&aws.config, clock), place: aws.place() }
+    }
+}
+
+impl TableArgs {
+    /// The ledger on this table; nothing is asked for yet.
+    pub async fn connect(&self) -> Result<Table, Failure> {
+        let attempted = format!("use the table `{}`", self.table);
+        let shards = Shards::new(self.shards.get()).ok_or_else(|| {
+            let why = format!("{} is no number of shards", self.shards);
+            Failure::Usage(Trouble::new(&attempted, why).advise("the stack's own: a power of two from 1 to 256"))
+        })?;
+        let aws = self.aws.connect().await;
+        let place = aws.place().ok_or_else(|| no_region(&attempted))?;
+        let ledger = Ledger::new(&aws.config, &self.table, shards, Arc::new(SystemRandom));
+        Ok(Table::new(ledger, &self.table, &place))
+    }
+}
+
+impl Aws {
+    /// The queue at this address; nothing is asked for yet.
+    pub fn queue(&self, url: &str) -> Result<NamedQueue, Failure> {
+        let place = self.place().ok_or_else(|| no_region(&format!("use the queue {url}")))?;
+        Ok(NamedQueue::new(Queue::new(&self.config, url), &place))
+    }
+
+    /// Where it leads, for people; `None` without a region.
+    fn place(&self) -> Option<String> {
+        let region = self.config.region()?;
+        Some(match &self.endpoint {
+            Some(endpoint) => format!("at {endpoint}"),
+            None => format!("in {region}"),
+        })
+    }
+}
+
+fn no_region(attempted: &str) -> Failure {
+    let trouble = Trouble::new(attempted, "no region is configured");
+    Failure::Usage(trouble.advise("--region eu-west-1, AWS_REGION, or a --profile that names one"))
+}
+
+const CREDENTIALS: &str = "aws sso login, AWS_PROFILE or --profile: whatever makes `aws sts get-caller-identity` work";
+
+impl Table {
+    /// A ledger under the name and place by which people know it.
+    pub fn new(ledger: Ledger, name: &str, place: &str) -> Self {
+        Self { ledger, name: name.to_owned(), place: place.to_owned() }
+    }
+
+    /// The table could not be used for what was attempted.
+    pub fn failure(&self, attempted: &str, error: &LedgerError) -> Failure {
+        let Self { name, place, .. } = self;
+        let trouble = |why: String| Trouble::new(format!("{attempted} (table `{name}` {place})"), why);
+        Failure::CouldNotLook(match error {
+            LedgerError::Refused { code, .. } => match code.as_str() {
+                "ResourceNotFoundException" => trouble("there is no such table, or it lacks an index".to_owned())
+                    .advise("the stack's output `TableName` names it: --table or HOOKBOX_TABLE")
+                    .advise("check account and region: --profile, --region"),
+                "AccessDeniedException" => trouble(chain(error)).advise("a role that may use this table"),
+                _ if is_about_credentials(code) => trouble(chain(error)).advise(CREDENTIALS),
+                _ => trouble(chain(error)),
+            },
+            LedgerError::NewerSchema { .. } => trouble(error.to_string()).advise("a newer version of this command"),
+            _ => reach(&trouble, &chain(error), place),
+        })
+    }
+}
+
+impl NamedQueue {
+    /// A queue under the place by which people know it.
+    pub fn new(queue: Queue, place: &str) -> Self {
+        Self { queue, place: place.to_owned() }
+    }
+
+    /// The queue could not be used for what was attempted.
+    pub fn failure(&self, attempted: &str, error: &QueueError) -> Failure {
+        let why = chain(error);
+        let because = |why: String| Trouble::new(format!("{attempted} (queue {})", self.queue.url()), why);
+        let trouble = because(why.clone());
+        Failure::CouldNotLook(match error {
+            QueueError::NotFound => trouble
+                .advise(
+                    "the stack's output `DeadLetterQueueUrl`: --dead-letter-queue-url or HOOKBOX_DEAD_LETTER_QUEUE_URL",
+                )
+                .advise("check account and region: --profile, --region"),
+            QueueError::Denied { .. } => {
+                trouble.advise("a role with sqs:ReceiveMessage and sqs:ChangeMessageVisibility on this queue")
+            }
+            QueueError::Refused { code } if is_about_credentials(code) => trouble.advise(CREDENTIALS),
+            _ => reach(&because, &why, &self.place),
+        })
+    }
+}
+
+impl SecretReader {
+    /// A reader of these secrets.
+    pub fn new(secrets: Secrets) -> Self {
+        Self { secrets, place: Some("here".to_owned()) }
+    }
+
+    /// The secret that the reference leads to.
+    pub async fn read(&self, reference: &SecretRef) -> Result<SecretText, Failure> {
+        let attempted = format!("read the secret {reference}");
+        let place = match (reference, &self.place) {
+            (SecretRef::Env(_), _) => "in this shell",
+            (SecretRef::Ssm(_), Some(place)) => place,
+            (SecretRef::Ssm(_), None) => return Err(no_region(&attempted)),
+        };
+        self.secrets.get(reference).await.map_err(|error| {
+            let because = |why: String| Trouble::new(&attempted, why);
+            let trouble = |why: &str| because(why.to_owned());
+            Failure::CouldNotLook(match (&error, reference) {
+                (SecretError::NotFound { .. }, SecretRef::Env(name)) => {
+                    trouble("the variable is not set in this shell").advise(format!("export {name}=…"))
+                }
+                (SecretError::NotFound { .. }, SecretRef::Ssm(path)) => trouble(&format!("it does not exist {place}"))
+                    .advise(format!("aws ssm put-parameter --type SecureString --name {path} --value …")),
+                (SecretError::Empty { .. }, _) => trouble("it is empty, and an empty secret verifies everything"),
+                (SecretError::Denied { .. }, _) => {
+                    trouble("access is denied").advise("a role with ssm:GetParameter and kms:Decrypt on it")
+                }
+                (SecretError::Unavailable { detail, .. }, _) => reach(&because, detail, place),
+            })
+        })
+    }
+}
+
+fn is_about_credentials(code: &str) -> bool {
+    ["Token", "Signature", "UnrecognizedClient", "Credential", "IncompleteSignature"]
+        .iter()
+        .any(|part| code.contains(part))
+}
+
+/// Something did not answer, or was never asked for want of credentials.
+fn reach(because: &dyn Fn(String) -> Trouble, why: &str, place: &str) -> Trouble {
+    if why.to_lowercase().contains("credential") {
+        // The chain names every place where it found nothing; only those count where something went wrong.
+        let wrong = why.lines().filter(|line| !line.contains("provider was not enabled")).map(str::trim);
+        let found: Vec<_> = ["no AWS credentials were found"].into_iter().chain(wrong).collect();
+        return because(found.join("\n")).advise(CREDENTIALS);
+    }
+    let trouble = because(why.to_owned());
+    if place.starts_with("at ") {
+        return trouble.advise("`make dev` starts the local AWS; unset AWS_ENDPOINT_URL for your account");
+    }
+    trouble.advise("try again, or check the network on the way to AWS")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reached(why: &str, place: &str) -> String {
+        reach(&|why| Trouble::new("read the table", why), why, place).to_string()
+    }
+
+    #[test]
+    fn what_to_do_depends_on_what_did_not_work() {
+        let chain = "unavailable: other: the credential provider was not enabled: no credentials found in chain. \
+                     Attempted:\n  Environment: the credential provider was not enabled: variable not set\n  \
+                     Profile: the SSO token has expired";
+        let of_local = reached("connection refused", "at http://127.0.0.1:4566");
+        let of_account = reached("no route to host", "in eu-west-1");
+        insta::assert_snapshot!([reached(chain, "in eu-west-1"), of_local, of_account].join("\n"));
+    }
+}

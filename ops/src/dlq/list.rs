@@ -1,0 +1,229 @@
+//! Jobs in review joined with the notices on the dead-letter queue.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::time::Duration;
+
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use hookbox_core::job::{Job, State, Status};
+use hookbox_core::key::{JobKey, ReceiptId};
+use hookbox_core::time::Timestamp;
+use hookbox_ledger::OpenQuery;
+use hookbox_queue::Received;
+use serde::Serialize;
+
+use super::board;
+use crate::connection::{NamedQueue, Table};
+use crate::failure::Failure;
+use crate::layout::{Cell, Columns, count};
+use crate::terminal::{Format, Terminal, Tone};
+
+/// Folders that are read at once.
+const AT_ONCE: usize = 8;
+/// Entries of the index in one read.
+const PAGE: u32 = 100;
+/// Later than any entry of the index stands.
+const FAR: Duration = Duration::from_secs(100 * 365 * 24 * 3_600);
+
+/// What waits for a person.
+#[derive(Clone, Debug)]
+pub struct List {
+    lines: Vec<Line>,
+    more: bool,
+}
+
+/// A job, or a message that is none of a job in review.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Line {
+    /// The job; `None` for poison.
+    pub job: Option<JobKey>,
+    /// Why it waits.
+    pub reason: Option<String>,
+    /// Its receipt.
+    pub receipt: Option<ReceiptId>,
+    /// The job's status; `missing` when a message names a job that is not there, `unreadable` when this version cannot
+    /// read it, `poison` for a message that names none.
+    pub status: String,
+    /// The event's provider and connection.
+    pub integration: Option<String>,
+    /// What happened.
+    pub kind: Option<String>,
+    /// What it happened to.
+    pub resource: Option<String>,
+    /// When the event arrived.
+    pub received_at: Option<String>,
+    /// Calls made in all rounds.
+    pub attempts_total: Option<u32>,
+    /// What went wrong last.
+    pub last_error: Option<String>,
+    /// The message on the queue; `None` when it has been deleted or has expired.
+    pub message_id: Option<String>,
+    /// How many messages name this job.
+    pub messages: usize,
+    /// What is wrong with the message, never what it says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
+    #[serde(skip)]
+    arrived: Option<Timestamp>,
+}
+
+impl List {
+    /// Looks at the table, then at the queue.
+    pub async fn make(table: &Table, queue: &NamedQueue, limit: u32, now: Timestamp) -> Result<Self, Failure> {
+        let (keys, more) = in_review(table, limit, now).await?;
+        let mut lines: BTreeMap<JobKey, Line> = load(table, keys).await?;
+        // The index may be behind the jobs.
+        lines.retain(|_, line| matches!(line.status.as_str(), "review" | "unreadable"));
+        let mut poison = Vec::new();
+        let mut notices: BTreeMap<JobKey, Vec<Received>> = BTreeMap::new();
+        for received in board::look(queue).await? {
+            match &received.message {
+                Ok(message) => notices.entry(message.job.clone()).or_default().push(received),
+                Err(fault) => poison.push(Line {
+                    status: "poison".to_owned(),
+                    message_id: Some(received.message_id),
+                    messages: 1,
+                    fault: Some(fault.to_string()),
+                    arrived: received.sent_at,
+                    ..Line::default()
+                }),
+            }
+        }
+        let unlisted: Vec<JobKey> = notices.keys().filter(|key| !lines.contains_key(key)).cloned().collect();
+        lines.extend(load(table, unlisted).await?);
+        for (key, messages) in notices {
+            let Some(line) = lines.get_mut(&key) else { continue };
+            line.messages = messages.len();
+            let first = messages.into_iter().next();
+            line.message_id = first.as_ref().map(|received| received.message_id.clone());
+            let said = first.and_then(|received| received.message.ok()).and_then(|message| message.reason);
+            line.reason = line.reason.take().or(said);
+        }
+        let mut lines: Vec<Line> = lines.into_values().chain(poison).collect();
+        lines.sort_by_key(|line| line.arrived);
+        Ok(Self { lines, more })
+    }
+
+    /// Shows the list.
+    pub fn show(&self, terminal: &mut Terminal) -> io::Result<()> {
+        if terminal.format() == Format::Json {
+            return terminal.say_json(&self.lines);
+        }
+        if self.lines.is_empty() {
+            return terminal.say("nothing waits for a person, and the dead-letter queue is empty");
+        }
+        let mut columns = Columns::default().headed([
+            "ARRIVED",
+            "STATUS",
+            "REASON",
+            "INTEGRATION",
+            "KIND",
+            "TRIES",
+            "NOTICES",
+            "LAST ERROR",
+            "JOB",
+        ]);
+        for line in &self.lines {
+            let or_dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
+            let tone = if line.status == Status::Review.as_str() { Tone::Busy } else { Tone::Quiet };
+            let tone = if matches!(line.status.as_str(), "poison" | "unreadable") { Tone::Bad } else { tone };
+            let job = line.job.as_ref().map(ToString::to_string);
+            let name = job.or_else(|| line.message_id.as_ref().map(|id| format!("message {id}")));
+            columns.row([
+                line.arrived.map_or_else(|| "-".to_owned(), |at| terminal.time(at)).into(),
+                Cell::new(tone, &line.status),
+                line.fault.clone().unwrap_or_else(|| or_dash(&line.reason)).into(),
+                or_dash(&line.integration).into(),
+                or_dash(&line.kind).into(),
+                line.attempts_total.map_or_else(|| "-".to_owned(), |tries| tries.to_string()).into(),
+                line.messages.to_string().into(),
+                line.last_error.as_deref().map_or_else(|| "-".to_owned(), shortened).into(),
+                or_dash(&name).into(),
+            ]);
+        }
+        for line in columns.lines(terminal) {
+            terminal.say(line)?;
+        }
+        let of = |status: &str| self.lines.iter().filter(|line| line.status == status).count() as u64;
+        let notices: usize = self.lines.iter().map(|line| line.messages).sum();
+        let more = if self.more { " (there are more: --limit)" } else { "" };
+        terminal.say(format_args!(
+            "\n{} in review{more}, {} on the queue, {} poison. hookbox receipts show JOB says more.",
+            count(of("review"), "job"),
+            count(notices as u64, "message"),
+            of("poison"),
+        ))
+    }
+}
+
+/// As much of an error as fits beside the rest.
+fn shortened(text: &str) -> String {
+    const ROOM: usize = 40;
+    if text.chars().count() <= ROOM { text.to_owned() } else { text.chars().take(ROOM - 1).chain(['…']).collect() }
+}
+
+/// The jobs that the index has in review, at most `limit`, and whether there are more.
+async fn in_review(table: &Table, limit: u32, now: Timestamp) -> Result<(Vec<JobKey>, bool), Failure> {
+    let mut keys = Vec::new();
+    for shard in table.ledger.shards().all() {
+        let mut after = None;
+        loop {
+            let page = table.ledger.open_entries(&OpenQuery::Review { shard }, now.plus(FAR), PAGE, after).await;
+            let page = page.map_err(|error| table.failure("list the jobs in review", &error))?;
+            for entry in page.items {
+                if keys.len() >= limit as usize {
+                    return Ok((keys, true));
+                }
+                keys.push(entry.key);
+            }
+            match page.next {
+                Some(next) => after = Some(next),
+                None => break,
+            }
+        }
+    }
+    Ok((keys, false))
+}
+
+/// Reads each job as it stands now.
+async fn load(table: &Table, keys: Vec<JobKey>) -> Result<BTreeMap<JobKey, Line>, Failure> {
+    let read = |key: JobKey| async move {
+        let loaded = table.ledger.load(&key.receipt).await;
+        let loaded = loaded.map_err(|error| table.failure(&format!("read the job {key}"), &error))?;
+        let line = match &loaded {
+            None => Line { status: "missing".to_owned(), ..Line::of_key(&key) },
+            Some(folder) => match (folder.job(&key), folder.unreadable_job(&key)) {
+                (Some(job), _) => Line::of_job(job),
+                (None, Some(why)) => {
+                    Line { status: "unreadable".to_owned(), fault: Some(why.to_string()), ..Line::of_key(&key) }
+                }
+                (None, None) => Line { status: "missing".to_owned(), ..Line::of_key(&key) },
+            },
+        };
+        Ok((key, line))
+    };
+    stream::iter(keys).map(read).buffered(AT_ONCE).try_collect().await
+}
+
+impl Line {
+    fn of_key(key: &JobKey) -> Self {
+        Self { job: Some(key.clone()), receipt: Some(key.receipt), ..Self::default() }
+    }
+
+    fn of_job(job: &Job) -> Self {
+        let reason = if let State::Review { reason } = job.state { Some(reason.as_str().to_owned()) } else { None };
+        let last_error = job.last_error.as_ref().map(|error| format!("{}: {}", error.code, error.detail));
+        Self {
+            reason,
+            status: job.status().as_str().to_owned(),
+            integration: Some(format!("{}/{}", job.provider, job.account)),
+            kind: Some(job.kind.clone()),
+            resource: job.resource.clone(),
+            received_at: Some(job.received_at.to_string()),
+            attempts_total: Some(job.attempts_total),
+            last_error,
+            arrived: Some(job.received_at),
+            ..Self::of_key(&job.key)
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! One delivery: built once, signed anew each time it is sent.
+
+use std::sync::Arc;
+
+use hookbox_core::key::ReceiptId;
+use hookbox_core::name::{Account, Provider};
+use hookbox_core::surroundings::Clock;
+use hookbox_providers::{Configured, Profiles, Request, SampleValues, Secret, Signed};
+use hookbox_runtime::SecretText;
+use serde_json::Value;
+
+use super::{Endpoint, Outcome};
+use crate::failure::{Failure, Trouble, chain};
+
+/// A delivery that is not signed yet.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    /// Its headers.
+    pub headers: Vec<(String, String)>,
+    /// Its body.
+    pub body: Vec<u8>,
+    /// The id that some schemes sign.
+    pub event_id: String,
+}
+
+/// Signs and sends as the provider of one connection does.
+#[derive(Clone, Debug)]
+pub struct Signer {
+    provider: Provider,
+    account: Account,
+    url: String,
+    address: reqwest::Url,
+    profile: Configured,
+    secret: Secret,
+    clock: Arc<dyn Clock>,
+}
+
+impl Signer {
+    /// A signer for this endpoint.
+    pub fn new(endpoint: &Endpoint, secret: &SecretText, clock: Arc<dyn Clock>) -> Result<Self, Failure> {
+        let Endpoint { provider, account, .. } = endpoint;
+        let attempted = format!("send as {provider}/{account}");
+        let usage = |why: String| Trouble::new(&attempted, why);
+        let profiles = Profiles::built_in();
+        let profile = profiles.get(provider).map_err(|error| Failure::Usage(usage(error.to_string())))?;
+        let profile = profile.ok_or_else(|| {
+            let why = format!("there is no profile `{provider}`");
+            Failure::Usage(usage(why).advise(format!("one of {}", profiles.names().join(", "))))
+        })?;
+        let url = format!("{}/hooks/{provider}/{account}", endpoint.url);
+        let address = reqwest::Url::parse(&url).map_err(|error| {
+            Failure::Usage(usage(format!("`{}` is no address: {error}", endpoint.url)).advise("--url https://…"))
+        })?;
+        let configured = profile.configure(endpoint.variant.as_deref(), endpoint.verify.as_ref());
+        Ok(Self {
+            provider: provider.clone(),
+            account: account.clone(),
+            url,
+            address,
+            profile: configured.map_err(|error| Failure::Usage(usage(error.to_string())))?,
+            secret: Secret::new(secret.expose()).map_err(|error| Failure::Usage(usage(error.to_string())))?,
+            clock,
+        })
+    }
+
+    /// The address without the part that is secret.
+    pub fn shown_url(&self) -> String {
+        if self.profile.has_secret_path() { format!("{}/…", self.url) } else { self.url.clone() }
+    }
+
+    /// The profile's sample with these values.
+    pub fn draft(&self, values: &SampleValues<'_>) -> Result<Draft, Failure> {
+        let sample = self
+            .profile
+            .sample(values)
+            .map_err(|why| Failure::Usage(Trouble::new(format!("make a sample of {}", self.provider), why)))?;
+        Ok(Draft { headers: sample.headers, body: sample.body, event_id: sample.event_id })
+    }
+
+    /// The receipts that the draft's events come to, where their identity alone says so.
+    pub fn expected(&self, draft: &Draft) -> Vec<ReceiptId> {
+        // Only the signature's own headers may hold an id that counts, so the draft is signed to be read.
+        let Ok(signed) = self.sign(draft) else { return Vec::new() };
+        let headers = [draft.headers.clone(), signed.headers].concat();
+        let Ok(delivery) = self.profile.decode(&self.request(&headers, draft)) else { return Vec::new() };
+        let key = |identity| ReceiptId::derive(&self.provider, &self.account, identity, None);
+        delivery.events.iter().map(|event| key(&event.identity)).collect()
+    }
+
+    /// Signs the draft as of now and sends it.
+    pub async fn send(&self, draft: &Draft, client: &reqwest::Client) -> Result<Outcome, Failure> {
+        let signed = self.sign(draft)?;
+        let mut url = self.address.clone();
+        if let (Some(token), Ok(mut path)) = (&signed.path_token, url.path_segments_mut()) {
+            path.push(token);
+        }
+        let mut request = client.post(url).body(draft.body.clone());
+        for (name, value) in draft.headers.iter().chain(&signed.headers) {
+            request = request.header(name, value);
+        }
+        let began = self.clock.now();
+        let answer = async {
+            let answer = request.send().await?;
+            let status = answer.status().as_u16();
+            Ok((status, answer.text().await?))
+        };
+        let answered: Result<(u16, String), reqwest::Error> = answer.await;
+        let took = self.clock.now().since(began);
+        Ok(match answered {
+            Ok((status, text)) => {
+                let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
+                Outcome { status: Some(status), body, error: None, took }
+            }
+            // The address may end with a secret.
+            Err(error) => Outcome { status: None, body: Value::Null, error: Some(chain(&error.without_url())), took },
+        })
+    }
+
+    fn sign(&self, draft: &Draft) -> Result<Signed, Failure> {
+        let request = self.request(&draft.headers, draft);
+        self.profile
+            .sign(&request, Some(&draft.event_id), &self.secret, self.clock.now())
+            .map_err(|error| Failure::Usage(Trouble::new(format!("sign as {}/{}", self.provider, self.account), error)))
+    }
+
+    fn request<'a>(&'a self, headers: &'a [(String, String)], draft: &'a Draft) -> Request<'a> {
+        Request { method: "POST", path_token: None, url: Some(&self.url), query: None, headers, body: &draft.body }
+    }
+}

@@ -1,0 +1,192 @@
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+//! What the tests of this crate share: a terminal that remembers what was written to it.
+
+use std::io::{self, Cursor, Write};
+use std::sync::{Arc, Mutex};
+
+use std::time::Duration;
+
+use hookbox_core::digest::Digest;
+use hookbox_core::event::{Disposition, Event, Identity, Payload};
+use hookbox_core::integration::Integration;
+use hookbox_core::key::{JobKey, ReceiptId};
+use hookbox_core::outcome::Report;
+use hookbox_core::receipt::{Arrival, Folder};
+use hookbox_core::retry::Jitter;
+use hookbox_core::surroundings::Clock as _;
+use hookbox_core::time::Timestamp;
+use hookbox_core::transition::claim::{Claim, Claimed, claim};
+use hookbox_core::transition::finish::{Finish, finish};
+use hookbox_ledger::Loaded;
+use hookbox_ledger::test_support::{TestClock, TestTable};
+
+use crate::config::ConfigFile;
+use crate::config::source::Source;
+
+use crate::connection::Table;
+use crate::terminal::{Format, Terminal};
+
+/// What a command wrote.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Captured {
+    out: Shared,
+    notes: Shared,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Shared {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+/// A terminal with nobody at it.
+pub(crate) fn terminal(format: Format) -> (Terminal, Captured) {
+    let captured = Captured::default();
+    (captured.terminal(format, None), captured)
+}
+
+impl Captured {
+    /// A terminal with somebody who types `answer`.
+    pub(crate) fn answering(answer: &str) -> (Terminal, Self) {
+        let captured = Self::default();
+        (captured.terminal(Format::Table, Some(answer)), captured)
+    }
+
+    fn terminal(&self, format: Format, answer: Option<&str>) -> Terminal {
+        let answers = answer.map(|text| Box::new(Cursor::new(text.to_owned())) as Box<dyn io::BufRead + Send>);
+        Terminal::of(Box::new(self.out.clone()), Box::new(self.notes.clone()), answers, format)
+    }
+
+    /// What went to standard output.
+    pub(crate) fn out(&self) -> String {
+        self.out.text()
+    }
+
+    /// What went to standard error.
+    pub(crate) fn notes(&self) -> String {
+        self.notes.text()
+    }
+
+    /// Standard output as JSON.
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.out()).unwrap()
+    }
+}
+
+/// The time at which every test begins.
+pub(crate) const START: &str = "2026-11-30T08:00:00.125Z";
+
+/// A clock that shows [`START`].
+pub(crate) fn clock() -> TestClock {
+    TestClock::at(Timestamp::parse_rfc3339(START).unwrap())
+}
+
+/// An empty table on this clock.
+pub(crate) async fn table(clock: &TestClock) -> Table {
+    Table::new(TestTable::on(clock).await.ledger(), "hookbox", "in eu-west-1")
+}
+
+/// stripe/demo with the operations `deliver` (by key) and `audit` (nothing makes it repeatable).
+pub(crate) fn integration() -> Integration {
+    const FILE: &str = r#"
+        [[integration]]
+        provider = "stripe"
+        account = "demo"
+        secrets = ["ssm:/hookbox/demo/stripe"]
+        [[integration.operation]]
+        name = "deliver"
+        type = "http"
+        url = "https://example.com"
+        signing_secret = "ssm:/hookbox/demo/signing"
+        idempotency = "key"
+        [[integration.operation]]
+        name = "audit"
+        type = "sqs"
+        queue_url = "https://sqs.example.com"
+        idempotency = "none"
+        kinds = ["payment_intent.succeeded"]
+    "#;
+    let file = ConfigFile::parse(Source::new("hookbox.toml", FILE)).unwrap();
+    Integration { rev: 3, ..file.declared[0].integration.clone() }
+}
+
+/// A delivery of `content` that arrives now.
+pub(crate) fn arrival(content: &str, request: &str, clock: &TestClock) -> Arrival {
+    Arrival { at: clock.now(), digest: Digest::of(content.as_bytes()), secret_index: 0, request_id: request.into() }
+}
+
+/// An event of stripe/demo.
+pub(crate) fn event(id: &str, kind: &str) -> Event {
+    Event {
+        identity: Identity::ProviderEvent { event_id: id.into() },
+        weak: None,
+        event_id: Some(id.into()),
+        kind: kind.into(),
+        resource: Some("pi_1".into()),
+        tenant: None,
+        occurred_at: Timestamp::parse_rfc3339("2026-11-30T07:59:58Z"),
+        version: None,
+        disposition: Disposition::Accepted,
+        digest: Digest::of(id.as_bytes()),
+        payload: Payload {
+            body: b"{}".to_vec(),
+            content_type: Some("application/json".into()),
+            headers: Vec::new(),
+            query: None,
+        },
+    }
+}
+
+/// Commits the event as one that arrives now.
+pub(crate) async fn ingest(event: &Event, table: &Table, clock: &TestClock) -> ReceiptId {
+    let folder = Folder::open(event, &integration(), arrival("first", "req-1", clock), None);
+    table.ledger.ingest(&folder, &event.payload, clock.now().plus(Duration::from_secs(5))).await.unwrap();
+    folder.receipt.id
+}
+
+/// The folder as it stands.
+pub(crate) async fn load(id: &ReceiptId, table: &Table) -> Loaded {
+    table.ledger.load(id).await.unwrap().unwrap()
+}
+
+/// A worker claims the job and does not come back.
+pub(crate) async fn begin(key: &JobKey, table: &Table, clock: &TestClock) {
+    let loaded = load(&key.receipt, table).await;
+    let (before, integration) = (loaded.job(key).unwrap(), integration());
+    let now = clock.now();
+    let claimed = claim(
+        before,
+        Claim {
+            now,
+            lease_expires_at: now.plus(Duration::from_secs(60)),
+            operation: integration.operation(&key.operation).unwrap(),
+            config_rev: integration.rev,
+        },
+    );
+    let Claimed::Call { job, .. } = claimed.unwrap() else { panic!("no attempt is left") };
+    table.ledger.write_job(&loaded, before, &job).await.unwrap();
+}
+
+/// A worker makes one attempt, which takes 120 ms and ends like this.
+pub(crate) async fn attempt(key: &JobKey, report: &Report, table: &Table, clock: &TestClock) {
+    begin(key, table, clock).await;
+    clock.advance(Duration::from_millis(120));
+    let loaded = load(&key.receipt, table).await;
+    let (before, integration) = (loaded.job(key).unwrap(), integration());
+    let schedule = &integration.operation(&key.operation).unwrap().schedule;
+    let finished = finish(before, Finish { now: clock.now(), report, schedule, jitter: Jitter(0) }).unwrap();
+    table.ledger.write_job(&loaded, before, &finished).await.unwrap();
+}

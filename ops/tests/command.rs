@@ -1,0 +1,102 @@
+//! The `hookbox` binary as a shell sees it: exit codes, streams, signals.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Command, Output, Stdio};
+
+/// The command with nothing of the caller's environment that it could act on.
+fn hookbox(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hookbox"));
+    command.env_clear().env("AWS_EC2_METADATA_DISABLED", "true").args(arguments).stdin(Stdio::null());
+    command
+}
+
+fn ended(command: &mut Command) -> (i32, String, String) {
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    (status.code().unwrap(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+}
+
+#[test]
+fn help_and_version_are_answers_and_wrong_usage_is_not() {
+    for (arguments, code) in [
+        (&["--help"][..], 0),
+        (&["--version"], 0),
+        (&["help", "send"], 0),
+        (&[], 2),
+        (&["aply"], 2),
+        (&["receipts", "show", "evt_1", "--table", "hookbox"], 2),
+        (&["receipts", "show", "--event-id", "evt_1", "--table", "hookbox"], 2),
+        (&["send", "stripe", "--account", "demo", "--times", "0", "--url", "http://127.0.0.1"], 2),
+        (&["dlq", "list"], 2),
+        (&["apply", "/nowhere/hookbox.toml", "--table", "hookbox", "--region", "eu-west-1"], 2),
+    ] {
+        let (seen, out, err) = ended(&mut hookbox(arguments));
+        assert_eq!(seen, code, "{arguments:?}: {out}{err}");
+        assert_eq!(out.is_empty(), code != 0, "{arguments:?}: answers go to standard output, complaints do not");
+    }
+}
+
+#[test]
+fn an_invalid_file_is_told_on_standard_error() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("hookbox.toml"), "[[integration]]\nprovider = \"stripe\"\nacount = \"a\"\n")
+        .unwrap();
+    let mut command = hookbox(&["apply", "--table", "hookbox", "--region", "eu-west-1"]);
+    let (code, out, err) = ended(command.current_dir(directory.path()));
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert!(err.starts_with("hookbox.toml:3:1: unknown key `acount`"), "{err}");
+}
+
+#[test]
+fn without_a_region_or_a_secret_it_says_what_is_missing() {
+    let id = "ab".repeat(32);
+    let (code, _, err) = ended(&mut hookbox(&["receipts", "show", &id, "--table", "hookbox"]));
+    assert_eq!(code, 2);
+    assert!(err.contains("no region is configured") && err.contains("--region"), "{err}");
+
+    let send = ["send", "stripe", "--account", "a", "--secret", "env:NOT_SET", "--url", "http://127.0.0.1:9"];
+    let (code, _, err) = ended(&mut hookbox(&send));
+    assert_eq!(code, 3);
+    assert!(err.contains("export NOT_SET="), "{err}");
+}
+
+#[test]
+fn completions_know_the_commands_and_a_reader_that_leaves_is_no_failure() {
+    for shell in ["bash", "zsh", "fish"] {
+        let (code, out, _) = ended(&mut hookbox(&["completions", shell]));
+        assert_eq!(code, 0);
+        assert!(out.contains("receipts") && out.contains("dead-letter-queue-url"), "{shell}");
+    }
+    let mut child = hookbox(&["completions", "bash"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let Output { status, stderr, .. } = child.wait_with_output().unwrap();
+    assert_eq!((status.code(), String::from_utf8(stderr).unwrap().as_str()), (Some(0), ""));
+}
+
+#[test]
+fn the_sandbox_says_where_it_listens_and_ends_when_it_is_told() {
+    for signal in ["INT", "TERM"] {
+        let mut child = hookbox(&["sandbox", "--listen", "127.0.0.1:0"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("listening on http://").expect(&line).to_owned();
+
+        let mut stream = TcpStream::connect(&address).unwrap();
+        stream.write_all(b"GET /effects HTTP/1.1\r\nhost: sandbox\r\nconnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("\"by_key\":{}"), "{answer}");
+
+        let told = Command::new("kill").args([format!("-{signal}"), child.id().to_string()]).status().unwrap();
+        assert!(told.success());
+        let Output { status, stderr, .. } = child.wait_with_output().unwrap();
+        let notes = String::from_utf8(stderr).unwrap();
+        assert_eq!(status.code(), Some(0), "{signal}: {notes}");
+        assert_eq!(notes, "no --secret: signatures are not verified\n0 calls, 0 effects, 0 refused\n");
+    }
+}
