@@ -67,7 +67,7 @@ macro_rules! single_write {
         $(impl Classify for $error {
             fn condition(self) -> Result<Failure, Self> {
                 match self {
-                    Self::ConditionalCheckFailedException(failed) => Ok(Failure::Condition(failed.item)),
+                    Self::ConditionalCheckFailedException(failed) => Ok(Failure::Condition(shown(failed.item))),
                     other => Err(other),
                 }
             }
@@ -89,12 +89,17 @@ impl Classify for TransactWriteItemsError {
     }
 }
 
+/// The item that a failed condition shows; an empty one is none.
+fn shown(item: Option<Item>) -> Option<Item> {
+    item.filter(|item| !item.is_empty())
+}
+
 /// A cancelled transaction. A failed condition counts most: it says what is stored, and repeating would not change it.
 fn of_reasons(reasons: Vec<CancellationReason>) -> Failure {
     let has = |code: &str| reasons.iter().any(|reason| reason.code() == Some(code));
     if has("ConditionalCheckFailed") {
         let verdict = |reason: CancellationReason| match reason.code.as_deref() {
-            Some("ConditionalCheckFailed") => Verdict::Fails(reason.item),
+            Some("ConditionalCheckFailed") => Verdict::Fails(shown(reason.item)),
             Some("None") | None => Verdict::Holds,
             Some(_) => Verdict::Unknown,
         };

@@ -47,8 +47,7 @@ pub(crate) fn to_items(
     expires_at: Option<EpochSeconds>,
 ) -> Result<Vec<Item>, LedgerError> {
     let compressed = compress(&payload.body)?;
-    let parts: Vec<&[u8]> =
-        if compressed.is_empty() { vec![&[]] } else { compressed.chunks(PAYLOAD_CHUNK_BYTES).collect() };
+    let parts: Vec<&[u8]> = compressed.chunks(PAYLOAD_CHUNK_BYTES).collect();
     let mut items = Vec::with_capacity(parts.len());
     for (chunk, part) in parts.iter().enumerate() {
         let mut item = super::write(&ChunkItem { pk: receipt, sk: key::payload(chunk), schema: SCHEMA, expires_at })?;

@@ -68,6 +68,13 @@ async fn configuration_and_pauses_come_together_without_the_audit() {
     assert_eq!(configured.pause(&operations[1].name), Some(&pause));
     assert_eq!(configured.pause(&operations[0].name), None);
     assert_eq!(world.ledger.integration_audit(provider, account).await.unwrap(), [deed]);
+
+    world.committed(&["deliver"]).await;
+    let items = world.table.items().await;
+    assert_eq!(items.len(), 7, "one of every kind");
+    for item in items {
+        assert!(item["schema"].as_n().is_ok_and(|schema| schema == "1"), "{:?}", crate::item::names(&item));
+    }
 }
 
 #[tokio::test]

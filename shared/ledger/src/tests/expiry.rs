@@ -160,7 +160,7 @@ async fn a_hold_beside_a_review() {
 
 #[tokio::test]
 async fn a_replay_beside_the_last_dismissal() {
-    let replayed: &[Step] = &[Read, Claim, Complete, Replay, Read, Review];
+    let replayed: &[Step] = &[Read, Finish, Replay, Read, Review];
     every_order(&[("a", replayed), ("b", &[Read, Review, Read, Dismiss])]).await;
 }
 

@@ -1,6 +1,7 @@
 //! The ledger against a real engine, through the real client.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::float_cmp)]
 
+mod answers;
 mod config;
 mod cost;
 mod entries;
@@ -12,6 +13,7 @@ mod orphans;
 mod round_trip;
 mod schema;
 mod sizes;
+mod stream;
 mod write_job;
 
 use std::time::Duration;

@@ -1,0 +1,124 @@
+//! Answers that DynamoDB gives and the engine does not.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+use aws_smithy_runtime_api::client::http::{
+    HttpClient as _, HttpConnector, HttpConnectorFuture, SharedHttpConnector, http_client_fn,
+};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_types::body::SdkBody;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::LedgerError;
+
+/// Gives these answers first, then those of the engine.
+#[derive(Clone, Debug)]
+struct Canned {
+    inner: SharedHttpConnector,
+    answers: Arc<Mutex<VecDeque<(u16, Value)>>>,
+}
+
+impl HttpConnector for Canned {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let Some((status, body)) = self.answers.lock().unwrap().pop_front() else { return self.inner.call(request) };
+        let mut answer = HttpResponse::new(status.try_into().unwrap(), SdkBody::from(body.to_string()));
+        answer.headers_mut().insert("content-type", "application/x-amz-json-1.0");
+        HttpConnectorFuture::ready(Ok(answer))
+    }
+}
+
+fn answering(world: &World, answers: &[(u16, Value)]) -> Ledger {
+    let inner = world.table.config().http_client().unwrap();
+    let answers = Arc::new(Mutex::new(answers.iter().cloned().collect()));
+    let client = http_client_fn(move |settings, components| {
+        let (inner, answers) = (inner.http_connector(settings, components), Arc::clone(&answers));
+        SharedHttpConnector::new(Canned { inner, answers })
+    });
+    world.table.ledger_with(&world.table.config().to_builder().http_client(client).build())
+}
+
+fn error(kind: &str, message: &str) -> (u16, Value) {
+    (400, json!({"__type": format!("com.amazonaws.dynamodb.v20120810#{kind}"), "message": message}))
+}
+
+fn cancelled(reasons: &[(&str, &str)]) -> (u16, Value) {
+    let reasons: Vec<_> = reasons.iter().map(|(code, message)| json!({"Code": code, "Message": message})).collect();
+    let kind = "com.amazonaws.dynamodb.v20120810#TransactionCanceledException";
+    (400, json!({"__type": kind, "Message": "Transaction cancelled", "CancellationReasons": reasons}))
+}
+
+async fn ingest_after(answers: &[(u16, Value)]) -> Result<Ingested, LedgerError> {
+    let world = World::new().await;
+    let ledger = answering(&world, answers);
+    ledger.ingest(&folder("evt_1", &["deliver"], START), &payload(BODY), world.soon()).await
+}
+
+#[tokio::test]
+async fn what_passes_is_tried_again() {
+    let none = ("None", "");
+    for answer in [
+        error("ProvisionedThroughputExceededException", "rate exceeded"),
+        error("ThrottlingException", "Rate of requests exceeds the allowed throughput."),
+        error("RequestLimitExceeded", ""),
+        error("TransactionInProgressException", ""),
+        cancelled(&[none, ("ThrottlingError", ""), none]),
+        cancelled(&[("ProvisionedThroughputExceeded", ""), none, none]),
+        cancelled(&[("TransactionConflict", "Transaction is ongoing for the item"), none, none]),
+        (500, json!({"__type": "com.amazonaws.dynamodb.v20120810#InternalServerError"})),
+        (503, json!({})),
+    ] {
+        let ingested = ingest_after(std::slice::from_ref(&answer)).await;
+        assert!(matches!(ingested, Ok(Ingested::Created)), "{answer:?}: {ingested:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_too_large_is_told_apart_from_what_is_refused() {
+    let size = "Item size has exceeded the maximum allowed size";
+    for answer in [
+        error("ValidationException", "Item size to update has exceeded the maximum allowed size"),
+        error("ValidationException", "Aggregated size of all range keys has exceeded the size limit"),
+        cancelled(&[("None", ""), ("ValidationError", size)]),
+    ] {
+        let error = ingest_after(std::slice::from_ref(&answer)).await.unwrap_err();
+        assert!(matches!(error, LedgerError::TooLarge { .. }), "{answer:?}: {error:?}");
+    }
+    for (answer, expected) in [
+        (error("AccessDeniedException", "not authorized"), "AccessDeniedException"),
+        (error("ValidationException", "Invalid ConditionExpression"), "ValidationException"),
+        (cancelled(&[("None", ""), ("ValidationError", "wrong type")]), "ValidationError"),
+    ] {
+        let error = ingest_after(std::slice::from_ref(&answer)).await.unwrap_err();
+        assert!(matches!(&error, LedgerError::Refused { code, .. } if code == expected), "{answer:?}: {error:?}");
+    }
+}
+
+/// A job that is there and a receipt that another transaction holds: that is no orphan, it is a race that is not over.
+#[tokio::test]
+async fn a_receipt_that_was_not_looked_at_is_not_taken_for_missing() {
+    let world = World::new().await;
+    let loaded = world.committed(&["deliver"]).await;
+    let job = serde_json::to_value(serde_dynamo::Item::from(world.item(&loaded, "job#deliver#v0001").await.unwrap()));
+    let mut answer = cancelled(&[("TransactionConflict", ""), ("ConditionalCheckFailed", ""), ("None", "")]);
+    answer.1["CancellationReasons"][1]["Item"] = job.unwrap();
+    // Were the receipt taken for missing, the second call would put one back over the first answer's race.
+    world.table.delete_item(&loaded.id.to_string(), "head").await;
+    world.table.delete_item(&loaded.id.to_string(), "job#deliver#v0001").await;
+    let ledger = answering(&world, &[answer]);
+    let ingested = ledger.ingest(&folder("evt_1", &["deliver"], START), &payload(BODY), world.soon()).await.unwrap();
+    assert_eq!(ingested, Ingested::Created, "the other transaction was given up, so this one is the first");
+}
+
+#[tokio::test]
+async fn a_failed_condition_that_shows_an_empty_item_shows_none() {
+    let world = World::new().await;
+    let loaded = world.committed(&["deliver"]).await;
+    let mut answer = error("ConditionalCheckFailedException", "The conditional request failed");
+    answer.1["Item"] = json!({});
+    let ledger = answering(&world, &[answer]);
+    let job = &loaded.jobs[0];
+    let error = ledger.write_job(&loaded, job, &claimed(job, START)).await.unwrap_err();
+    assert!(matches!(error, LedgerError::ConditionFailed { stored: crate::Stored::Nothing }), "{error:?}");
+}
