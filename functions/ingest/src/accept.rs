@@ -34,6 +34,17 @@ pub struct Outcome {
     pub unnoted: Option<LedgerError>,
 }
 
+/// Why a delivery is not known to be stored.
+#[derive(Debug, thiserror::Error)]
+pub enum NotStored {
+    /// A weak identity has come again after its window more often than anybody can tell apart.
+    #[error("more than {MAX_IDENTITY_CHAIN} events share one weak identity: they need a stable key")]
+    IdentityUsedUp,
+    /// The ledger could not be written.
+    #[error("the ledger could not be written")]
+    Ledger(#[from] LedgerError),
+}
+
 /// One delivery on its way into the ledger.
 pub struct Intake<'a> {
     /// Where to.
@@ -60,7 +71,7 @@ impl Intake<'_> {
     ///
     /// Equal keys within the delivery are merged first: the later ones are duplicates of the first one. When one event
     /// cannot be stored the others may be; all of them are found again by the redelivery.
-    pub async fn accept(&self, events: &[Event]) -> Result<Vec<Outcome>, LedgerError> {
+    pub async fn accept(&self, events: &[Event]) -> Result<Vec<Outcome>, NotStored> {
         let (firsts, repeats) = self.split_repeats(events);
         let stored: Vec<(usize, Outcome)> = stream::iter(firsts)
             .map(|place| async move { self.store(&events[place]).await.map(|outcome| (place, outcome)) })
@@ -94,7 +105,7 @@ impl Intake<'_> {
     }
 
     /// Commits one event. The payload of an event without jobs is stored too: it is replayable once it is supported.
-    async fn store(&self, event: &Event) -> Result<Outcome, LedgerError> {
+    async fn store(&self, event: &Event) -> Result<Outcome, NotStored> {
         let mut after = None;
         for _ in 0..MAX_IDENTITY_CHAIN {
             let folder = Folder::open(event, self.integration, self.arrival.clone(), after);
@@ -107,8 +118,7 @@ impl Intake<'_> {
             }
             after = Some(stored.id);
         }
-        // A hundred windows of one weak identity: whatever sends this is not a provider's redelivery.
-        Err(LedgerError::OutOfTime { last: None })
+        Err(NotStored::IdentityUsedUp)
     }
 
     /// A further delivery: counted when its content is the same, a conflict when it is not. Failing to note it never

@@ -1,5 +1,6 @@
 //! The HTTP request as API Gateway hands it over, reduced to what is needed and decoded where it was encoded.
 
+use hookbox_core::limits::MAX_BODY_BYTES;
 use hookbox_core::name::{Account, Provider};
 use lambda_http::request::{LambdaRequest, RequestContext};
 use lambda_http::{Body, Request, RequestExt};
@@ -23,6 +24,11 @@ pub struct Incoming {
 }
 
 impl Incoming {
+    /// Whether the body is larger than [`MAX_BODY_BYTES`].
+    pub fn is_over_the_limit(&self) -> bool {
+        self.body.len() > MAX_BODY_BYTES
+    }
+
     /// The request as a profile sees it.
     pub fn as_delivered(&self) -> hookbox_providers::Request<'_> {
         hookbox_providers::Request {
