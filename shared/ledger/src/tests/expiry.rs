@@ -160,8 +160,10 @@ async fn a_hold_beside_a_review() {
 
 #[tokio::test]
 async fn a_replay_beside_the_last_dismissal() {
-    let replayed: &[Step] = &[Read, Finish, Replay, Read, Review];
-    every_order(&[("a", replayed), ("b", &[Read, Review, Read, Dismiss])]).await;
+    let dismissed: &[Step] = &[Review, Read, Dismiss];
+    every_order(&[("a", &[Finish, Replay, Read, Review]), ("b", dismissed)]).await;
+    // The same on a folder that was read before the replay.
+    every_order(&[("a", &[Finish, Read, Replay, Review]), ("b", dismissed)]).await;
 }
 
 #[tokio::test]
