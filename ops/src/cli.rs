@@ -140,7 +140,7 @@ mod tests {
         let mut help = command.render_long_help().to_string();
         for path in [&["apply"][..], &["send"], &["receipts", "show"], &["dlq", "list"], &["sandbox"]] {
             let found = path.iter().fold(&mut command, |command, name| command.find_subcommand_mut(name).unwrap());
-            help.push_str(&format!("\n--- {}\n{}", path.join(" "), found.render_long_help()));
+            help = format!("{help}\n--- {}\n{}", path.join(" "), found.render_long_help());
         }
         insta::assert_snapshot!(help);
     }

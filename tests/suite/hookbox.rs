@@ -22,7 +22,7 @@ fn command(aws: &LocalAws, arguments: &[&str]) -> Command {
 }
 
 /// Runs the command to its end; gives its exit code and standard output, parsed.
-pub fn hookbox(aws: &LocalAws, arguments: &[&str]) -> (i32, Value) {
+pub(crate) fn hookbox(aws: &LocalAws, arguments: &[&str]) -> (i32, Value) {
     let output = command(aws, arguments).args(["--output", "json"]).output().expect("target/debug/hookbox runs");
     let (said, complained) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let code = output.status.code().unwrap_or(-1);
@@ -31,15 +31,15 @@ pub fn hookbox(aws: &LocalAws, arguments: &[&str]) -> (i32, Value) {
 }
 
 /// A running `hookbox sandbox`; ended when it is dropped.
-pub struct Sandbox {
+pub(crate) struct Sandbox {
     process: Child,
     /// Its address.
-    pub url: String,
+    pub(crate) url: String,
 }
 
 impl Sandbox {
     /// Starts one that verifies our signatures with this secret.
-    pub fn start(aws: &LocalAws, secret: &str) -> Self {
+    pub(crate) fn start(aws: &LocalAws, secret: &str) -> Self {
         let mut command = command(aws, &["sandbox", "--listen", "127.0.0.1:0", "--secret", secret]);
         let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("hookbox runs");
         let mut line = String::new();
@@ -50,7 +50,7 @@ impl Sandbox {
     }
 
     /// How often a key was called for and how often it had its effect.
-    pub async fn seen(&self, key: &str) -> (u64, u64) {
+    pub(crate) async fn seen(&self, key: &str) -> (u64, u64) {
         let effects: Value = get_json(&format!("{}/effects", self.url)).await;
         let of = &effects["by_key"][key];
         (of["calls"].as_u64().unwrap_or(0), of["effects"].as_u64().unwrap_or(0))

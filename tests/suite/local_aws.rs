@@ -6,8 +6,8 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 
 use aws_credential_types::Credentials;
-use aws_sdk_sqs::types::QueueAttributeName;
 use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_sdk_sqs::types::QueueAttributeName;
 use aws_smithy_async::rt::sleep::{SharedAsyncSleep, TokioSleep};
 use aws_smithy_async::time::SystemTimeSource;
 use hookbox_core::key::Shards;
@@ -15,14 +15,14 @@ use hookbox_ledger::Ledger;
 use hookbox_runtime::SystemRandom;
 
 /// Stopped when it is dropped.
-pub struct LocalAws {
+pub(crate) struct LocalAws {
     state: PathBuf,
     env: HashMap<String, String>,
 }
 
 impl LocalAws {
     /// Starts one in a directory below `target/`, instead of one that an earlier test left there.
-    pub fn start(name: &str) -> Self {
+    pub(crate) fn start(name: &str) -> Self {
         let mut aws = Self { state: root().join("target").join(name), env: HashMap::new() };
         aws.must(&["up", "--replace"]);
         let env = std::fs::read_to_string(aws.state.join("env")).expect("`up` writes the addresses");
@@ -32,27 +32,27 @@ impl LocalAws {
     }
 
     /// One of the addresses and names that `up` wrote.
-    pub fn value(&self, name: &str) -> &str {
+    pub(crate) fn value(&self, name: &str) -> &str {
         self.env.get(name).unwrap_or_else(|| panic!("{name} is not among {:?}", self.env.keys()))
     }
 
     /// The address that providers deliver to.
-    pub fn hook(&self, provider: &str, account: &str) -> String {
+    pub(crate) fn hook(&self, provider: &str, account: &str) -> String {
         format!("{}/hooks/{provider}/{account}", self.value("HOOKBOX_URL"))
     }
 
     /// Where its files are.
-    pub fn directory(&self) -> &Path {
+    pub(crate) fn directory(&self) -> &Path {
         &self.state
     }
 
     /// What a command needs to reach this AWS and no other.
-    pub fn environment(&self) -> &HashMap<String, String> {
+    pub(crate) fn environment(&self) -> &HashMap<String, String> {
         &self.env
     }
 
     /// Sets the work queue's visibility timeout.
-    pub async fn set_visibility(&self, seconds: u64) {
+    pub(crate) async fn set_visibility(&self, seconds: u64) {
         let queue = self.value("HOOKBOX_WORK_QUEUE_URL");
         let set = aws_sdk_sqs::Client::new(&self.sdk_config()).set_queue_attributes().queue_url(queue);
         let timeout = QueueAttributeName::VisibilityTimeout;
@@ -60,17 +60,17 @@ impl LocalAws {
     }
 
     /// Puts a secret into the local parameter store.
-    pub fn secret(&self, name: &str, value: &str) {
+    pub(crate) fn secret(&self, name: &str, value: &str) {
         self.must(&["secret", name, value]);
     }
 
     /// Kills the processes of a function, as `kill -9` does; `false` when there were none.
-    pub fn crash(&self, function: &str) -> bool {
+    pub(crate) fn crash(&self, function: &str) -> bool {
         self.local(&["crash", function]).status.success()
     }
 
     /// A client configuration for this AWS.
-    pub fn sdk_config(&self) -> aws_config::SdkConfig {
+    pub(crate) fn sdk_config(&self) -> aws_config::SdkConfig {
         let credentials = Credentials::new("test", "test", None, None, "local");
         aws_config::SdkConfig::builder()
             .behavior_version(aws_config::BehaviorVersion::latest())
@@ -84,7 +84,7 @@ impl LocalAws {
     }
 
     /// The deployed table.
-    pub fn ledger(&self) -> Ledger {
+    pub(crate) fn ledger(&self) -> Ledger {
         let shards = Shards::new(4).expect("a power of two");
         Ledger::new(&self.sdk_config(), self.value("HOOKBOX_TABLE"), shards, Arc::new(SystemRandom))
     }
@@ -109,7 +109,7 @@ impl Drop for LocalAws {
 }
 
 /// A client for plain HTTP on this machine.
-pub fn http() -> reqwest::Client {
+pub(crate) fn http() -> reqwest::Client {
     static INSTALLED: std::sync::Once = std::sync::Once::new();
     INSTALLED.call_once(|| {
         rustls::crypto::ring::default_provider().install_default().expect("nobody else installs one");

@@ -1,6 +1,9 @@
 //! One binary for every test across crates.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
+
 mod events;
+mod guarantees;
 mod layering;
 mod template;
 

@@ -30,7 +30,7 @@ struct Stage {
 }
 
 impl Stage {
-    async fn set() -> Self {
+    fn set() -> Self {
         let aws = LocalAws::start("e2e");
         aws.secret(SECRET_NAME, SECRET);
         aws.secret(SIGNING_NAME, "whsec_c2lnbmluZy1zZWNyZXQtb2YtdGhlLXRlc3Q=");
@@ -143,7 +143,7 @@ async fn until<T, F: Future<Output = Option<T>>>(what: &str, look: impl Fn() -> 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_whole_way_on_the_real_template() {
-    let stage = Stage::set().await;
+    let stage = Stage::set();
     tokio::join!(
         killed_worker(&stage),
         async {

@@ -61,16 +61,16 @@ impl EndpointSecrets {
     }
 
     /// What the profile's verdict over the readable secrets means; gives the configured place of the one that matched.
-    pub fn judge(self, verdict: Verdict) -> Result<usize, Untrusted> {
+    pub fn judge(self, verdict: &Verdict) -> Result<usize, Untrusted> {
         if let Verdict::Valid { secret_index, .. } = verdict {
-            return Ok(self.places.get(secret_index).copied().unwrap_or(secret_index));
+            return Ok(self.places.get(*secret_index).copied().unwrap_or(*secret_index));
         }
         if let Some((index, source)) = self.unreadable {
             return Err(Untrusted::SecretUnreadable { index, source });
         }
         Err(match verdict {
-            Verdict::Invalid(reason) => Untrusted::Invalid(reason),
-            Verdict::Misconfigured(reason) => Untrusted::Misconfigured(reason),
+            Verdict::Invalid(reason) => Untrusted::Invalid(*reason),
+            Verdict::Misconfigured(reason) => Untrusted::Misconfigured(*reason),
             Verdict::NeedsFetch { .. } | Verdict::Valid { .. } => Untrusted::NotFetched,
         })
     }

@@ -1,7 +1,7 @@
 //! The endpoint that a request names: its configuration, its profile ready to verify, and its secrets.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hookbox_core::integration::Integration;
@@ -39,10 +39,13 @@ pub enum EndpointError {
     Unreadable(#[from] LedgerError),
 }
 
+/// Endpoints by name, each with the time at which it was read.
+type Recent = HashMap<(Provider, Account), (Timestamp, Arc<Endpoint>)>;
+
 /// The endpoints that this process has used lately.
 pub struct Endpoints {
     profiles: Profiles,
-    recent: Mutex<HashMap<(Provider, Account), (Timestamp, Arc<Endpoint>)>>,
+    recent: Mutex<Recent>,
 }
 
 impl Endpoints {
@@ -85,7 +88,7 @@ impl Endpoints {
         None
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<(Provider, Account), (Timestamp, Arc<Endpoint>)>> {
+    fn lock(&self) -> MutexGuard<'_, Recent> {
         // A panic while the lock was held leaves at worst an entry that is read again.
         self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }

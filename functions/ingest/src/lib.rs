@@ -96,7 +96,7 @@ impl Ingest {
             Some(Handshake::Refused(verdict)) => verdict,
             None => endpoint.profile.verify(&delivered, secrets.readable(), &nothing, now),
         };
-        let secret_index = secrets.judge(verdict).map_err(|untrusted| report.untrusted(&untrusted))?;
+        let secret_index = secrets.judge(&verdict).map_err(|untrusted| report.untrusted(&untrusted))?;
         let delivery = endpoint.profile.decode(&delivered).map_err(|error| report.undecodable(&error))?;
         let arrival = Arrival {
             at: now,

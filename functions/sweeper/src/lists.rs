@@ -62,7 +62,7 @@ pub(crate) async fn find(run: &Run<'_>) -> (Lists, Tally) {
             return (Lists { lists, held_known: false }, tally);
         }
     };
-    let reads = directory.iter().map(|entry| held_lists(run, entry));
+    let reads: Vec<_> = directory.iter().map(|entry| held_lists(run, entry)).collect();
     let found: Vec<_> = stream::iter(reads).buffered(AT_ONCE).collect().await;
     let (mut paused, mut resumed) = (Vec::new(), Vec::new());
     for (found, entry) in found.into_iter().zip(&directory) {

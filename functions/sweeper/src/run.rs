@@ -8,7 +8,7 @@ use futures_util::{StreamExt as _, stream};
 use hookbox_core::time::Timestamp;
 use hookbox_core::transition::wake::Backlog;
 use hookbox_ledger::{Cursor, Ledger, OpenQuery};
-use hookbox_queue::Queue;
+use hookbox_queue::{Queue, QueueError};
 
 use crate::entry::Sending;
 use crate::lists::List;
@@ -159,19 +159,20 @@ impl<'a> Run<'a> {
     async fn send_to(&self, queue: &Queue, is_down: &AtomicBool, sendings: Vec<Sending>) -> (u64, u64) {
         let messages: Vec<_> = sendings.iter().map(|sending| sending.message.clone()).collect();
         let results = queue.send_batch(&messages).await;
-        let (mut sent, mut failed) = (0, 0);
+        let (mut sent, mut failed, mut down) = (0, 0, false);
         for (sending, result) in sendings.iter().zip(results) {
             let Err(error) = result else {
                 sent += 1;
                 continue;
             };
             failed += 1;
+            down |= !matches!(error, QueueError::MessageRefused { .. });
             self.complain(&sending.message.job.to_string(), &error);
             if let Err(error) = self.ledger.move_entry(&sending.moved, &sending.before).await {
                 self.complain(&sending.message.job.to_string(), &error);
             }
         }
-        if failed > 0 && sent == 0 {
+        if down && sent == 0 {
             is_down.store(true, Ordering::Relaxed);
         }
         (sent, failed)

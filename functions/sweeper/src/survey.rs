@@ -53,7 +53,8 @@ struct Found {
 /// Looks into every list. Fails when not one of them can be read.
 pub(crate) async fn survey(run: &Run<'_>, lists: Lists) -> Result<Surveyed, SweepError> {
     let Lists { lists, held_known } = lists;
-    let found: Vec<_> = stream::iter(&lists).map(|list| look(run, list)).buffered(AT_ONCE).collect().await;
+    let looks: Vec<_> = lists.iter().map(|list| look(run, list)).collect();
+    let found: Vec<_> = stream::iter(looks).buffered(AT_ONCE).collect().await;
     let readable = found.iter().any(Result::is_ok);
     let (mut open, mut held, mut review) = (Some(Found::default()), Some(Found::default()), Some(Found::default()));
     if !held_known {

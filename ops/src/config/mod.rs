@@ -1,11 +1,11 @@
 //! `hookbox.toml`: read, understood and checked.
 
+pub mod source;
+pub mod wire;
 pub mod border;
 pub mod operation;
 pub mod profile;
-pub mod source;
 pub mod text;
-pub mod wire;
 
 use std::path::Path;
 

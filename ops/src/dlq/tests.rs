@@ -26,9 +26,9 @@ struct Sqs(Arc<Mutex<Board>>);
 struct Board {
     /// Body and whether it is visible, by the message's id, which is its handle too.
     messages: BTreeMap<String, (String, bool)>,
-    /// From which call on nothing works.
+    /// From which look on there is no such queue.
     fails_from: Option<usize>,
-    calls: usize,
+    looks: usize,
 }
 
 impl Sqs {
@@ -57,12 +57,13 @@ impl Sqs {
 async fn answer(State(sqs): State<Sqs>, headers: HeaderMap, body: Bytes) -> (StatusCode, String) {
     let call: Value = serde_json::from_slice(&body).unwrap();
     let mut board = sqs.0.lock().unwrap_or_else(PoisonError::into_inner);
-    board.calls += 1;
-    if board.fails_from.is_some_and(|from| board.calls >= from) {
+    let target = headers["x-amz-target"].to_str().unwrap();
+    board.looks += usize::from(target == "AmazonSQS.ReceiveMessage");
+    if target == "AmazonSQS.ReceiveMessage" && board.fails_from.is_some_and(|from| board.looks >= from) {
         let error = json!({"__type": "com.amazonaws.sqs#QueueDoesNotExist", "message": "gone"});
         return (StatusCode::BAD_REQUEST, error.to_string());
     }
-    let answer = match headers["x-amz-target"].to_str().unwrap() {
+    let answer = match target {
         "AmazonSQS.ReceiveMessage" => {
             let visible = board.messages.iter_mut().filter(|(_, (_, visible))| *visible).take(2);
             let messages: Vec<Value> = visible
@@ -157,9 +158,13 @@ async fn nothing_is_said_to_be_nothing() {
 #[tokio::test]
 async fn a_queue_that_cannot_be_seen_is_not_an_empty_queue() {
     let (table, sqs, clock) = scene().await;
-    sqs.0.lock().unwrap().fails_from = Some(1);
-    let failure = List::make(&table, &sqs.queue().await, 100, clock.now()).await.unwrap_err();
-    assert_eq!(failure.code(), 3);
-    let url = failure.to_string();
-    assert!(url.contains("the queue does not exist") && url.contains("--dead-letter-queue-url"), "{url}");
+    for (fails_from, seen) in [(1, 0), (2, 2)] {
+        sqs.0.lock().unwrap().fails_from = Some(fails_from);
+        sqs.0.lock().unwrap().looks = 0;
+        let failure = List::make(&table, &sqs.queue().await, 100, clock.now()).await.unwrap_err();
+        assert_eq!(failure.code(), 3);
+        let text = failure.to_string();
+        assert!(text.contains("the queue does not exist") && text.contains("--dead-letter-queue-url"), "{text}");
+        assert_eq!(sqs.hidden(), 0, "the {seen} messages that were seen are given back");
+    }
 }

@@ -1,11 +1,11 @@
 //! `hookbox sandbox`: a destination for rehearsals. It verifies our signature as a real destination should, remembers
 //! idempotency keys, and behaves as the path of the call says.
 
-pub mod behaviour;
-pub mod book;
 pub mod cuttable;
 mod handler;
 mod signature;
+pub mod behaviour;
+pub mod book;
 
 use std::io;
 use std::net::SocketAddr;

@@ -7,6 +7,7 @@ use hookbox_ledger::test_support::TestClock;
 use hookbox_providers::{Profiles, Request, Secret};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use super::*;
 use crate::terminal::Format;
@@ -14,14 +15,18 @@ use crate::testing::{Captured, clock, terminal};
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
-/// Remembers how long it should have waited.
+/// Remembers how long it should have waited, and waits as long as the test wants.
 #[derive(Clone, Debug, Default)]
-struct Waits(Arc<Mutex<Vec<Duration>>>);
+struct Waits(Arc<Mutex<Vec<Duration>>>, Arc<Notify>);
 
 impl AsyncSleep for Waits {
     fn sleep(&self, duration: Duration) -> Sleep {
+        if duration.is_zero() {
+            return Sleep::new(std::future::ready(()));
+        }
         self.0.lock().unwrap().push(duration);
-        Sleep::new(std::future::ready(()))
+        let over = Arc::clone(&self.1);
+        Sleep::new(async move { over.notified().await })
     }
 }
 
@@ -126,9 +131,17 @@ async fn it_does_the_work_and_hangs_up() {
 #[tokio::test]
 async fn a_slow_answer_waits_after_the_effect() {
     let sandbox = Rehearsal::with(None).await;
-    assert_eq!(sandbox.call("/slow/5s", "a").await, Some(StatusCode::OK));
+    let look = async {
+        while sandbox.waits.0.lock().unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        let effects = sandbox.effects("").await.1["effects"].clone();
+        sandbox.waits.1.notify_one();
+        effects
+    };
+    let (status, effects) = tokio::join!(sandbox.call("/slow/5s", "a"), look);
+    assert_eq!((status, effects), (Some(StatusCode::OK), json!(1)), "the effect was there before the answer");
     assert_eq!(*sandbox.waits.0.lock().unwrap(), [Duration::from_secs(5)]);
-    assert_eq!(sandbox.effects("").await.1["effects"], 1);
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! `hookbox send`: sample deliveries, signed as the provider signs them.
 
-mod delivery;
 mod endpoint;
+mod delivery;
 mod summary;
 
 use std::path::PathBuf;

@@ -190,6 +190,16 @@ async fn nobody_there_is_could_not_look() {
     assert!(!json.contains(SECRET), "{json}");
 }
 
+#[test]
+fn where_the_answer_names_no_receipt_the_event_does() {
+    let id: ReceiptId = "ab".repeat(32).parse().unwrap();
+    let acknowledged = |status| Outcome { status: Some(status), body: json!("ok"), error: None, took: Duration::ZERO };
+    let receipts =
+        |status| serde_json::to_value(Summary::new(vec![acknowledged(status)], &[id])).unwrap()["receipts"].clone();
+    assert_eq!(receipts(204), json!([id]));
+    assert_eq!(receipts(401), json!([]), "what was refused left none");
+}
+
 fn arguments(rest: &[&str]) -> SendArgs {
     #[derive(clap::Parser)]
     struct Only {

@@ -5,7 +5,7 @@ mod stage;
 use std::time::Duration;
 
 use hookbox_core::integration::SecretRef;
-use hookbox_core::job::Status;
+use hookbox_core::job::{Job, Status};
 use hookbox_core::receipt::Receipt;
 use hookbox_ledger::Loaded;
 use hookbox_ledger::test_support::Fault;
@@ -44,7 +44,7 @@ async fn a_new_event_is_committed_with_its_job_and_payload_and_then_acknowledged
     assert_eq!(receipt.event_id.as_deref(), Some("evt_1"));
     assert_eq!(receipt.received_at, NOW);
     assert_eq!(receipt.arrivals[0].request_id, "request-1");
-    assert_eq!(folder.jobs.iter().map(|job| job.status()).collect::<Vec<_>>(), [Status::Pending]);
+    assert_eq!(folder.jobs.iter().map(Job::status).collect::<Vec<_>>(), [Status::Pending]);
     let payload = stage.table.ledger().payload(&receipt.id).await.unwrap().expect("a payload");
     assert!(String::from_utf8(payload.body).unwrap().contains("evt_1"));
     assert_eq!(stage.counted("EventsCreated"), 1);
@@ -135,8 +135,8 @@ async fn an_unknown_endpoint_answers_byte_for_byte_like_a_bad_signature() {
 #[tokio::test]
 async fn a_signature_that_is_bad_missing_stale_or_there_twice_is_refused_and_stores_nothing() {
     let stage = Stage::with("stripe").await;
-    let mut stale = Sender::of("stripe").sample("evt_1");
-    let good = stale["headers"]["stripe-signature"].as_str().expect("a signature").to_owned();
+    let mut late = Sender::of("stripe").sample("evt_1");
+    let good = late["headers"]["stripe-signature"].as_str().expect("a signature").to_owned();
     let with = |value: Value| {
         let mut event = Sender::of("stripe").sample("evt_1");
         event["headers"]["stripe-signature"] = value;
@@ -152,8 +152,8 @@ async fn a_signature_that_is_bad_missing_stale_or_there_twice_is_refused_and_sto
     let foreign = Sender::of("stripe").with_secret("whsec_someone-else").sample("evt_3");
     assert_eq!(stage.answer(foreign).await.status, 401);
     stage.clock.advance(Duration::from_secs(301));
-    stale["requestContext"]["requestId"] = "late".into();
-    assert_eq!(stage.answer(stale).await.status, 401);
+    late["requestContext"]["requestId"] = "late".into();
+    assert_eq!(stage.answer(late).await.status, 401);
     assert!(stored_nothing(&stage).await);
 }
 

@@ -141,3 +141,18 @@ async fn a_linked_operation_is_asked_itself() {
         assert_eq!((job.status(), job.attempts.len()), (status, attempts), "{asked:?}");
     }
 }
+
+#[tokio::test]
+async fn a_question_without_an_answer_never_turns_into_a_blind_repetition() {
+    let world = World::new().await;
+    let silent = Store(Asked::NoAnswer(Report::new(Outcome::Unknown, "said", "")));
+    let worker = world.worker_of(Worker::builder().operation("own", silent), world.ledger.clone());
+    let key = world.one(own("deliver", reconcile("http://127.0.0.1:1/"))).await;
+    assert!(world.invoke(&worker, std::slice::from_ref(&key)).await.is_empty());
+    // From now on repetitions with the key are declared safe. The call that was made before was not.
+    world.configure(vec![own("deliver", Idempotency::key())], Some(1)).await;
+    let State::Retrying { next_attempt_at } = world.job(&key).await.state else { panic!() };
+    world.clock.set(next_attempt_at);
+    let job = world.work_off(&worker, &key).await;
+    assert_eq!((review(&job), job.attempts.len()), (Some(ReviewReason::Uncertain), 5));
+}

@@ -59,7 +59,7 @@ async fn call(url: &str, timeout: Duration) -> Report {
 }
 
 const LONG: Duration = Duration::from_secs(20);
-const SHORT: Duration = Duration::from_millis(150);
+const SHORT: Duration = Duration::from_millis(700);
 
 #[tokio::test]
 async fn a_success_is_one_post_with_the_exact_bytes_and_a_length() {

@@ -1,0 +1,37 @@
+//! `docs/guarantees.md` names tests that exist.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// The names of all test functions below a folder.
+fn tests_below(folder: &Path, found: &mut BTreeSet<String>) {
+    for entry in std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+        if entry.is_dir() && entry.file_name().is_some_and(|name| name != "target") {
+            tests_below(&entry, found);
+        } else if entry.extension().is_some_and(|extension| extension == "rs") {
+            let text = std::fs::read_to_string(&entry).expect("readable");
+            let functions = text.split("fn ").skip(1).filter_map(|rest| rest.split(['(', '<']).next());
+            found.extend(functions.map(str::to_owned));
+        }
+    }
+}
+
+#[test]
+fn every_promise_names_tests_that_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut known = BTreeSet::new();
+    for folder in ["functions", "shared", "ops", "tests"] {
+        tests_below(&root.join(folder), &mut known);
+    }
+    let page = std::fs::read_to_string(root.join("docs/guarantees.md")).expect("readable");
+    let promises: Vec<&str> = page.lines().filter(|line| line.starts_with("| G")).collect();
+    assert_eq!(promises.len(), 9);
+    for promise in promises {
+        let pins = promise.rsplit('|').nth(1).expect("a last column");
+        let named: Vec<&str> = pins.split('`').skip(1).step_by(2).collect();
+        assert!(!named.is_empty(), "{promise}");
+        for name in named {
+            assert!(known.contains(name), "{name} does not exist");
+        }
+    }
+}
