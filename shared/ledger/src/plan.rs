@@ -2,7 +2,7 @@
 //!
 //! A folder expires as a whole or is kept as a whole: receipt, jobs and payload change that in one transaction under the
 //! receipt's version. So each job shows by its own `expires_at` whether the folder is kept, and a write whose meaning
-//! depends on that (entering `held` or `review`, ending) is conditional on it. A writer that has read the folder before
+//! depends on that (entering `held` or `review`, ending, reopening) is conditional on it. A writer that has read the folder before
 //! it changed notices, whoever was quicker.
 
 use hookbox_core::job::{Job, State};
@@ -76,9 +76,9 @@ impl Plan {
         let job = job_update(change)?;
         let mut plan = Self::default();
         let job_key = || Key::new(folder.id.to_string(), key::job(&before.key));
-        match expiry_change(folder, after, expires) {
+        match expiry_change(folder, before, after, expires) {
             ExpiryChange::Keep => {
-                let job = if !after.has_ended() && !enters_care(after) {
+                let job = if !after.has_ended() && !expiry::must_not_expire(before, after) {
                     job
                 } else if job_expires {
                     job.when_there("expires_at")
@@ -175,8 +175,8 @@ impl Plan {
     }
 }
 
-fn expiry_change(folder: &Loaded, after: &Job, expires: bool) -> ExpiryChange {
-    let change = expiry::change(after, &folder.jobs, expires);
+fn expiry_change(folder: &Loaded, before: &Job, after: &Job, expires: bool) -> ExpiryChange {
+    let change = expiry::change(before, after, &folder.jobs, expires);
     // A job that we cannot read may be open.
     let unread_job = folder.unreadable.iter().any(|item| item.sk.starts_with(key::JOB));
     if change == ExpiryChange::Restore && unread_job { ExpiryChange::Keep } else { change }
@@ -189,11 +189,6 @@ fn expiry_after(receipt: Option<&Receipt>, after: &Job) -> Option<Expiry> {
         _ => return None,
     };
     receipt.map(|receipt| receipt.expiry_after_end(ended_at))
-}
-
-/// States in which a folder must not expire, however long they last.
-fn enters_care(after: &Job) -> bool {
-    matches!(after.state, State::Held | State::Review { .. })
 }
 
 /// The update of the job itself: what differs, under the version that was read.
