@@ -53,7 +53,7 @@ impl Ledger {
         let chunks = payload::to_items(receipt.id, payload, Some(receipt.payload_expires_at()))?;
         loop {
             let parts = ledger.whole(folder, &chunks, &token)?;
-            let call = ledger.transaction(&parts, &token)?;
+            let call = ledger.transaction(parts, &token)?;
             match tries.make(call.send()).await {
                 Ok(_) => return Ok(Ingested::Created),
                 Err(Failure::Cancelled(verdicts)) => {
@@ -120,7 +120,7 @@ impl Ledger {
         }));
         parts.extend(chunks.into_iter().map(|chunk| Write::Put(chunk, Expression::default())));
         loop {
-            match tries.make(self.transaction(&parts, &token)?.send()).await {
+            match tries.make(self.transaction(parts.clone(), &token)?.send()).await {
                 Ok(_) => return Ok(Some(Ingested::Duplicate { stored: Box::new(stored.receipt) })),
                 Err(Failure::Cancelled(verdicts)) => {
                     return match verdicts.first() {

@@ -152,7 +152,7 @@ impl Ledger {
         if let [Write::Update(key, expression)] = plan.writes.as_slice() {
             return tries.make(self.update(key.clone(), expression).send()).await.map(|_| ());
         }
-        let call = self.transaction(&plan.writes, &self.token()).map_err(Failure::Error)?;
+        let call = self.transaction(plan.writes.clone(), &self.token()).map_err(Failure::Error)?;
         tries.make(call.send()).await.map(|_| ())
     }
 }

@@ -1,4 +1,4 @@
-//! Expiry: nothing of an open, held or reviewed job expires, and evidence outlives work.
+//! Expiry: nothing of a held, reviewed or reopened job expires, and evidence outlives work.
 
 use crate::job::{Job, State};
 
@@ -13,12 +13,20 @@ pub enum ExpiryChange {
     Restore,
 }
 
-/// What writing `after` does to the expiry, given the other jobs of its folder and whether the receipt expires now.
-pub fn change(after: &Job, others: &[Job], receipt_expires: bool) -> ExpiryChange {
-    let kept_open = |job: &Job| matches!(job.state, State::Held | State::Review { .. });
-    if kept_open(after) {
+/// What writing `after` in place of `before` does to the expiry, given the jobs of its folder and whether the receipt
+/// expires now.
+pub fn change(before: &Job, after: &Job, jobs: &[Job], receipt_expires: bool) -> ExpiryChange {
+    if must_not_expire(before, after) {
         return if receipt_expires { ExpiryChange::Remove } else { ExpiryChange::Keep };
     }
-    let last_ended = after.has_ended() && others.iter().filter(|job| job.key != after.key).all(Job::has_ended);
+    let last_ended = after.has_ended() && jobs.iter().filter(|job| job.key != after.key).all(Job::has_ended);
     if last_ended && !receipt_expires { ExpiryChange::Restore } else { ExpiryChange::Keep }
+}
+
+/// Whether the folder must not expire from this change on. A job that is replayed may have little left of its
+/// retention, and needs its payload once more.
+pub fn must_not_expire(before: &Job, after: &Job) -> bool {
+    let waits = matches!(after.state, State::Held | State::Review { .. });
+    let reopened = before.has_ended() && !after.has_ended();
+    waits || reopened
 }

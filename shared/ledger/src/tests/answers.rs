@@ -1,42 +1,27 @@
 //! Answers that DynamoDB gives and the engine does not.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
-use aws_smithy_runtime_api::client::http::{
-    HttpClient as _, HttpConnector, HttpConnectorFuture, SharedHttpConnector, http_client_fn,
-};
-use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::client::http::{HttpConnector as _, HttpConnectorFuture};
+use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_types::body::SdkBody;
 use serde_json::{Value, json};
 
+use super::on_the_way::on_the_way;
 use super::*;
 use crate::LedgerError;
 
-/// Gives these answers first, then those of the engine.
-#[derive(Clone, Debug)]
-struct Canned {
-    inner: SharedHttpConnector,
-    answers: Arc<Mutex<VecDeque<(u16, Value)>>>,
-}
-
-impl HttpConnector for Canned {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let Some((status, body)) = self.answers.lock().unwrap().pop_front() else { return self.inner.call(request) };
+/// A ledger that gets these answers first, then those of the engine.
+fn answering(world: &World, answers: &[(u16, Value)]) -> Ledger {
+    let answers: Mutex<VecDeque<_>> = Mutex::new(answers.iter().cloned().collect());
+    let config = on_the_way(&world.table.config(), move |inner, request| {
+        let Some((status, body)) = answers.lock().unwrap().pop_front() else { return inner.call(request) };
         let mut answer = HttpResponse::new(status.try_into().unwrap(), SdkBody::from(body.to_string()));
         answer.headers_mut().insert("content-type", "application/x-amz-json-1.0");
         HttpConnectorFuture::ready(Ok(answer))
-    }
-}
-
-fn answering(world: &World, answers: &[(u16, Value)]) -> Ledger {
-    let inner = world.table.config().http_client().unwrap();
-    let answers = Arc::new(Mutex::new(answers.iter().cloned().collect()));
-    let client = http_client_fn(move |settings, components| {
-        let (inner, answers) = (inner.http_connector(settings, components), Arc::clone(&answers));
-        SharedHttpConnector::new(Canned { inner, answers })
     });
-    world.table.ledger_with(&world.table.config().to_builder().http_client(client).build())
+    world.table.ledger_with(&config)
 }
 
 fn error(kind: &str, message: &str) -> (u16, Value) {

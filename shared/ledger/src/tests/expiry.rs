@@ -96,9 +96,13 @@ impl Writer {
 async fn check(world: &World, folder: &Folder, way: &str) {
     let loaded = world.load(folder).await;
     let (expiring, kept) = world.fates(&loaded).await;
-    let cared_for = loaded.jobs.iter().any(|job| matches!(job.state, State::Held | State::Review { .. }));
-    if cared_for {
-        assert_eq!(expiring, [""; 0], "expires beside a held or reviewed job: {way}");
+    let must_stay = |job: &Job| match job.state {
+        State::Held | State::Review { .. } => true,
+        State::Pending | State::Processing { .. } | State::Retrying { .. } => job.round > 1,
+        State::Completed { .. } | State::Dismissed { .. } => false,
+    };
+    if loaded.jobs.iter().any(must_stay) {
+        assert_eq!(expiring, [""; 0], "expires beside a held, reviewed or replayed job: {way}");
     }
     if loaded.jobs.iter().all(Job::has_ended) {
         assert_eq!(kept, [""; 0], "kept for ever: {way}");
@@ -160,8 +164,10 @@ async fn a_hold_beside_a_review() {
 
 #[tokio::test]
 async fn a_replay_beside_the_last_dismissal() {
-    let replayed: &[Step] = &[Read, Finish, Replay, Read, Review];
-    every_order(&[("a", replayed), ("b", &[Read, Review, Read, Dismiss])]).await;
+    let dismissed: &[Step] = &[Review, Read, Dismiss];
+    every_order(&[("a", &[Finish, Replay, Read, Review]), ("b", dismissed)]).await;
+    // The same on a folder that was read before the replay.
+    every_order(&[("a", &[Finish, Read, Replay, Review]), ("b", dismissed)]).await;
 }
 
 #[tokio::test]
@@ -203,6 +209,21 @@ async fn a_held_job_outlives_every_retention_with_its_payload() {
     world.clock.advance(400 * DAY);
     assert_eq!(world.table.database().sweep_ttl().unwrap(), 0);
     let loaded = world.reload(&loaded).await;
+    assert_eq!(world.ledger.payload(&loaded.id).await.unwrap(), Some(payload(BODY)));
+}
+
+#[tokio::test]
+async fn a_replayed_job_has_its_payload_however_little_was_left_of_it() {
+    let world = World::new().await;
+    let loaded = world.committed(&["deliver"]).await;
+    let running = world.claimed(&loaded, &loaded.jobs[0]).await;
+    let done = completed(&running, world.now());
+    world.ledger.write_job(&loaded, &running, &done).await.unwrap();
+    world.clock.advance(Duration::from_secs(7 * 24 * 3_600 - 60));
+    let again = replay(&done, ForgottenKey::Accept, world.now()).unwrap();
+    world.ledger.write_job(&loaded, &done, &again).await.unwrap();
+    world.clock.advance(DAY);
+    assert_eq!(world.table.database().sweep_ttl().unwrap(), 0);
     assert_eq!(world.ledger.payload(&loaded.id).await.unwrap(), Some(payload(BODY)));
 }
 

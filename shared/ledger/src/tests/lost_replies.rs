@@ -1,9 +1,15 @@
 //! Every write, with the answer of each of its calls lost in turn.
 
+use aws_smithy_runtime_api::client::http::HttpConnector as _;
+use aws_smithy_types::body::SdkBody;
+use aws_types::SdkConfig;
 use hookbox_core::transition::dismiss::dismiss;
 use hookbox_core::transition::hold::hold;
 use hookbox_core::transition::wake::{Backlog, Wake, wake};
 
+use serde_json::Value;
+
+use super::on_the_way::{before_call, on_the_way};
 use super::*;
 use crate::Held;
 use crate::test_support::Fault;
@@ -115,7 +121,13 @@ async fn a_moved_entry_recognises_itself_and_disturbs_no_worker() {
 
     // The claim landed before the entry was moved, and its answer was lost: the worker still knows its own write.
     let running = claimed(&moved, world.now());
-    let config = Interleaved::wrap(&world, &running);
+    let later = Job { open_at: Some(world.now().plus(DAY)), ..running.clone() };
+    let faults = Faults::none();
+    faults.at(0, Fault::LoseReply);
+    let (sweeper, read) = (world.ledger.clone(), running.clone());
+    let config = before_call(1, &faults.wrap(&world.table.config()), async move {
+        assert!(sweeper.move_entry(&read, &later).await.unwrap());
+    });
     world.table.ledger_with(&config).write_job(&loaded, job, &running).await.unwrap();
 }
 
@@ -155,100 +167,12 @@ async fn pauses_and_configurations_recognise_themselves() {
     }
 }
 
-use forgetful::{Interleaved, forgetting};
-
-/// Ways between client and table that no fault covers.
-mod forgetful {
-    use aws_smithy_runtime_api::client::http::{
-        HttpClient as _, HttpConnector, HttpConnectorFuture, SharedHttpConnector, http_client_fn,
-    };
-    use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
-    use aws_smithy_runtime_api::client::result::ConnectorError;
-    use aws_smithy_types::body::SdkBody;
-    use aws_types::SdkConfig;
-    use hookbox_core::job::Job;
-    use serde_json::Value;
-
-    use super::World;
-    use crate::{Ledger, test_support::TestTable};
-
-    /// The same configuration without client tokens, as a table that has forgotten them.
-    pub(super) fn forgetting(config: &SdkConfig) -> SdkConfig {
-        let inner = config.http_client().unwrap();
-        let client = http_client_fn(move |settings, components| {
-            SharedHttpConnector::new(Forgetting(inner.http_connector(settings, components)))
-        });
-        config.to_builder().http_client(client).build()
-    }
-
-    #[derive(Debug)]
-    struct Forgetting(SharedHttpConnector);
-
-    impl HttpConnector for Forgetting {
-        fn call(&self, mut request: HttpRequest) -> HttpConnectorFuture {
-            let mut body: Value = serde_json::from_slice(request.body().bytes().unwrap()).unwrap();
-            body.as_object_mut().unwrap().remove("ClientRequestToken");
-            *request.body_mut() = SdkBody::from(body.to_string());
-            self.0.call(request)
-        }
-    }
-
-    /// Does the first call and loses its answer, and before the second a sweeper moves the job's entry.
-    #[derive(Clone, Debug)]
-    pub(super) struct Interleaved {
-        inner: SharedHttpConnector,
-        sweeper: Ledger,
-        job: Job,
-        calls: std::sync::Arc<std::sync::atomic::AtomicUsize>,
-    }
-
-    impl Interleaved {
-        pub(super) fn wrap(world: &World, job: &Job) -> SdkConfig {
-            let (table, job): (TestTable, Job) = (world.table.clone(), job.clone());
-            let config = table.config();
-            let inner = config.http_client().unwrap();
-            let calls = std::sync::Arc::default();
-            let client = http_client_fn(move |settings, components| {
-                SharedHttpConnector::new(Self {
-                    inner: inner.http_connector(settings, components),
-                    sweeper: table.ledger(),
-                    job: job.clone(),
-                    calls: std::sync::Arc::clone(&calls),
-                })
-            });
-            config.to_builder().http_client(client).build()
-        }
-    }
-
-    impl HttpConnector for Interleaved {
-        fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-            let this = self.clone();
-            HttpConnectorFuture::new(async move {
-                match this.calls.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
-                    0 => {
-                        this.inner.call(request).await?;
-                        Err(ConnectorError::io("the answer was lost".into()))
-                    }
-                    _ => {
-                        let later = Job { open_at: this.job.lease_end(), ..this.job.clone() };
-                        assert!(this.sweeper.move_entry(&this.job, &later).await.unwrap());
-                        this.inner.call(request).await
-                    }
-                }
-            })
-        }
-    }
-
-    trait LeaseEnd {
-        fn lease_end(&self) -> Option<hookbox_core::time::Timestamp>;
-    }
-
-    impl LeaseEnd for Job {
-        fn lease_end(&self) -> Option<hookbox_core::time::Timestamp> {
-            match self.state {
-                hookbox_core::job::State::Processing { lease_expires_at } => Some(lease_expires_at),
-                _ => None,
-            }
-        }
-    }
+/// The same configuration without client tokens, as a table that has forgotten them.
+fn forgetting(config: &SdkConfig) -> SdkConfig {
+    on_the_way(config, |inner, mut request| {
+        let mut body: Value = serde_json::from_slice(request.body().bytes().unwrap()).unwrap();
+        body.as_object_mut().unwrap().remove("ClientRequestToken");
+        *request.body_mut() = SdkBody::from(body.to_string());
+        inner.call(request)
+    })
 }

@@ -9,6 +9,7 @@ mod errors;
 mod expiry;
 mod ingest;
 mod lost_replies;
+mod on_the_way;
 mod orphans;
 mod round_trip;
 mod schema;

@@ -3,6 +3,7 @@
 use hookbox_core::job::State;
 use hookbox_core::transition::dismiss::dismiss;
 
+use super::on_the_way::before_call;
 use super::*;
 use crate::LedgerError;
 use crate::test_support::Fault;
@@ -124,4 +125,26 @@ async fn a_restored_receipt_and_a_review_agree_on_expiry_in_either_order() {
         assert!(matches!(waiting.state, State::Review { .. }));
         assert_eq!(world.fates(&loaded).await.0, [""; 0], "review first: {review_first}");
     }
+}
+
+/// Between the look at the jobs and the receipt's return a job that this delivery does not know of enters review, and
+/// the whole folder is kept.
+#[tokio::test]
+async fn a_receipt_that_comes_back_does_not_expire_in_a_folder_that_was_kept_meanwhile() {
+    let world = World::new().await;
+    let loaded = world.committed(&["deliver", "retired"]).await;
+    world.table.delete_item(&loaded.id.to_string(), "head").await;
+    let orphan = world.reload(&loaded).await;
+    let job = orphan.jobs.iter().find(|job| job.key.operation.as_str() == "retired").unwrap().clone();
+    let waiting = in_review(&job, world.now());
+    let ledger = world.ledger.clone();
+    let config = before_call(1, &world.table.config(), async move {
+        ledger.write_job(&orphan, &job, &waiting).await.unwrap();
+    });
+    let again = folder("evt_1", &["deliver"], world.now());
+    let ledger = world.table.ledger_with(&config);
+    let ingested = ledger.ingest(&again, &payload(BODY), world.soon()).await.unwrap();
+    assert!(matches!(ingested, Ingested::Duplicate { .. }));
+    let (expiring, kept) = world.fates(&loaded).await;
+    assert_eq!((expiring.len(), kept.len()), (0, 4));
 }
