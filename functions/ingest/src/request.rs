@@ -74,6 +74,10 @@ impl Incoming {
 /// `lambda_http` would panic on what does not parse: a way for anybody to end the process.
 pub fn make_legal(request: &mut LambdaRequest) {
     let LambdaRequest::ApiGatewayV2(request) = request else { return };
+    // Parts of an address that nobody here needs, and that need not parse.
+    for name in ["host", "x-forwarded-proto"] {
+        request.headers.remove(name);
+    }
     for text in [&mut request.raw_path, &mut request.raw_query_string].into_iter().flatten() {
         if !text.bytes().all(is_legal) {
             *text = text

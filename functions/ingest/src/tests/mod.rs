@@ -254,6 +254,31 @@ async fn each_element_of_a_batch_has_its_receipt_and_a_bad_one_fails_no_other() 
 }
 
 #[tokio::test]
+async fn a_repetition_within_a_batch_is_compared_with_what_is_stored() {
+    let stage = Stage::with("yelp").await;
+    let event = |text: &str| json!({"event_type": "NEW_EVENT", "event_id": "m", "lead_id": "l", "text": text});
+    assert_eq!(stage.answer(yelp_updates(&json!([event("one")]))).await.state(), "created");
+    let answer = stage.answer(yelp_updates(&json!([event("two"), event("one")]))).await.json();
+    let states: Vec<_> = answer["receipts"].as_array().unwrap().iter().map(|r| r["state"].clone()).collect();
+    assert_eq!(states, ["conflict", "duplicate"]);
+    let answer = stage.answer(yelp_updates(&json!([event("two"), event("two")]))).await.json();
+    let states: Vec<_> = answer["receipts"].as_array().unwrap().iter().map(|r| r["state"].clone()).collect();
+    assert_eq!(states, ["conflict", "conflict"]);
+}
+
+#[tokio::test]
+async fn a_receipt_of_a_newer_version_is_a_duplicate_by_its_key_alone() {
+    let stage = Stage::with("stripe").await;
+    let event = Sender::of("stripe").sample("evt_1");
+    let first = stage.answer(event.clone()).await;
+    let mut newer = stage.table.item(&first.receipt(), "head").await.expect("a receipt");
+    newer.insert("schema".to_owned(), aws_sdk_dynamodb::types::AttributeValue::N("99".to_owned()));
+    stage.table.put_item(newer.clone()).await;
+    assert_eq!(stage.answer(event).await.state(), "duplicate");
+    assert_eq!(stage.table.item(&first.receipt(), "head").await, Some(newer), "and is left alone");
+}
+
+#[tokio::test]
 async fn a_weak_identity_is_believed_for_its_window_and_then_a_new_event() {
     let stage = Stage::with("yelp").await;
     let opt_in = json!([{"event_type": "CONSUMER_PHONE_NUMBER_OPT_IN_EVENT", "lead_id": "lead-1"}]);
@@ -365,6 +390,8 @@ fn what_may_not_stand_in_a_uri_ends_no_process() {
     ] {
         let mut event = delivery(path, &[("host".to_owned(), "a.example".to_owned())], b"");
         event["rawQueryString"] = query.into();
+        event["headers"]["x-forwarded-proto"] = "a b".into();
+        event["headers"]["host"] = "a b".into();
         received(event);
     }
 }
