@@ -107,6 +107,24 @@ impl Sweeper {
         self.metrics.count(Metric::SweepErrors, &[], tally.errors);
         self.metrics.count(Metric::SweepLeft, &[], unfinished.len() as u64);
         let shown = unfinished.iter().take(SHOWN_LISTS).map(String::as_str).collect::<Vec<_>>().join(" ");
-        tracing::info!(?tally, ?gauges, unfinished = unfinished.len(), lists = shown, "swept");
+        tracing::info!(
+            woken = tally.woken,
+            notices = tally.notices,
+            moved = tally.moved,
+            reviewed = tally.reviewed,
+            released = tally.released,
+            kept = tally.kept,
+            lost = tally.lost,
+            gone = tally.gone,
+            unreadable = tally.unreadable,
+            errors = tally.errors,
+            left = tally.left,
+            unfinished = unfinished.len(),
+            lists = shown,
+            open = gauges.open,
+            held = gauges.held,
+            review = gauges.review,
+            "swept"
+        );
     }
 }
