@@ -95,7 +95,6 @@ async fn a_receipt_that_was_not_looked_at_is_not_taken_for_missing() {
     let job = serde_json::to_value(serde_dynamo::Item::from(world.item(&loaded, "job#deliver#v0001").await.unwrap()));
     let mut answer = cancelled(&[("TransactionConflict", ""), ("ConditionalCheckFailed", ""), ("None", "")]);
     answer.1["CancellationReasons"][1]["Item"] = job.unwrap();
-    // Were the receipt taken for missing, the second call would put one back over the first answer's race.
     world.table.delete_item(&loaded.id.to_string(), "head").await;
     world.table.delete_item(&loaded.id.to_string(), "job#deliver#v0001").await;
     let ledger = answering(&world, &[answer]);
