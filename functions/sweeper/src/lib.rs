@@ -95,7 +95,9 @@ impl Sweeper {
             (Metric::OldestReviewAge, gauges.oldest_review_age),
         ];
         let known: Vec<_> = values.into_iter().filter_map(|(metric, value)| Some((metric, value?))).collect();
-        self.metrics.gauges(&known);
+        if !known.is_empty() {
+            self.metrics.gauges(&known);
+        }
     }
 
     fn report(&self, swept: &Swept) {
