@@ -114,8 +114,8 @@ impl Ledger {
         self.write_config(&[config, directory_line(&line)?], &token).await
     }
 
-    /// Removes a configuration of revision `replaces` and retires its line in the directory. One that is gone already is
-    /// no error.
+    /// Removes a configuration of revision `replaces` and retires its line in the directory. One that is gone already
+    /// is no error.
     pub async fn retire_integration(
         &self,
         provider: &Provider,
@@ -143,7 +143,7 @@ impl Ledger {
         let mut tries = self.tries();
         loop {
             // The client token of the transaction recognises a first try whose answer was lost, as the stored one does.
-            match tries.make(self.transaction(parts, token)?.send()).await {
+            match tries.make(self.transaction(parts.to_vec(), token)?.send()).await {
                 Ok(_) => return Ok(()),
                 Err(Failure::Cancelled(verdicts)) => {
                     let stored = match verdicts.into_iter().next() {

@@ -53,7 +53,7 @@ impl Ledger {
         let chunks = payload::to_items(receipt.id, payload, Some(receipt.payload_expires_at()))?;
         loop {
             let parts = ledger.whole(folder, &chunks, &token)?;
-            let call = ledger.transaction(&parts, &token)?;
+            let call = ledger.transaction(parts, &token)?;
             match tries.make(call.send()).await {
                 Ok(_) => return Ok(Ingested::Created),
                 Err(Failure::Cancelled(verdicts)) => {
@@ -61,9 +61,8 @@ impl Ledger {
                         return of_stored(stored.clone(), receipt, &token);
                     }
                     let found = found_jobs(&folder.jobs, &verdicts)?;
-                    // Jobs without a receipt. A receipt that was not looked at is another matter: it is tried again.
+                    // Jobs, and as far as this try could see no receipt. What puts one back looks again.
                     if !found.is_empty()
-                        && verdicts.first() == Some(&Verdict::Holds)
                         && let Some(ingested) = ledger.restore(&mut tries, folder, payload, &found).await?
                     {
                         return Ok(ingested);
@@ -120,7 +119,7 @@ impl Ledger {
         }));
         parts.extend(chunks.into_iter().map(|chunk| Write::Put(chunk, Expression::default())));
         loop {
-            match tries.make(self.transaction(&parts, &token)?.send()).await {
+            match tries.make(self.transaction(parts.clone(), &token)?.send()).await {
                 Ok(_) => return Ok(Some(Ingested::Duplicate { stored: Box::new(stored.receipt) })),
                 Err(Failure::Cancelled(verdicts)) => {
                     return match verdicts.first() {

@@ -1,9 +1,9 @@
 //! What has to be written together when a job changes.
 //!
-//! A folder expires as a whole or is kept as a whole: receipt, jobs and payload change that in one transaction under the
-//! receipt's version. So each job shows by its own `expires_at` whether the folder is kept, and a write whose meaning
-//! depends on that (entering `held` or `review`, ending, reopening) is conditional on it. A writer that has read the folder before
-//! it changed notices, whoever was quicker.
+//! A folder expires as a whole or is kept as a whole: receipt, jobs and payload change that in one transaction under
+//! the receipt's version. So each job shows by its own `expires_at` whether the folder is kept, and a write whose
+//! meaning depends on that (entering `held` or `review`, ending, reopening) is conditional on it. A writer that has read
+//! the folder before it changed notices, whoever was quicker.
 
 use hookbox_core::job::{Job, State};
 use hookbox_core::key::{JobKey, Shards};
@@ -71,7 +71,7 @@ impl Plan {
         let Change { before, after, .. } = change;
         let job_expires = !folder.kept.contains(&before.key);
         let receipt_expires = folder.receipt.as_ref().map_or(job_expires, |receipt| receipt.expires_at.is_some());
-        // They agree, unless a part was lost. Then care means that all of it is kept, and the end that all of it expires.
+        // They agree, unless a part was lost: then care means that all of it is kept, and the end that all expires.
         let expires = if after.has_ended() { job_expires && receipt_expires } else { job_expires || receipt_expires };
         let job = job_update(change)?;
         let mut plan = Self::default();
@@ -193,8 +193,8 @@ fn expiry_after(receipt: Option<&Receipt>, after: &Job) -> Option<Expiry> {
 
 /// The update of the job itself: what differs, under the version that was read.
 ///
-/// What does not differ is not written: the sweeper may have moved the entry since, and that is not undone. Wake-ups are
-/// written always, because it may have counted one.
+/// What does not differ is not written: the sweeper may have moved the entry since, and that is not undone. Wake-ups
+/// are written always, because it may have counted one.
 fn job_update(change: Change<'_>) -> Result<Expression, LedgerError> {
     let Change { before, after, token, shards } = change;
     debug_assert!(after.version > before.version, "a transition gives the next version");

@@ -64,8 +64,8 @@ impl Ledger {
     }
 }
 
-/// An addition is not idempotent: the token of the latest one keeps a retry from counting twice, unless another delivery
-/// is counted in between.
+/// An addition is not idempotent: the token of the latest one keeps a retry from counting twice, unless another
+/// delivery is counted in between.
 fn counting(list: &List, at: Timestamp, token: &str, describe: bool) -> Expression {
     let expression = Expression::of_ours()
         .add("duplicate_count", 1)

@@ -50,10 +50,10 @@ impl Ledger {
     /// A transaction of these parts. Each reports the item on which its condition fails.
     pub(crate) fn transaction(
         &self,
-        parts: &[Write],
+        parts: Vec<Write>,
         token: &str,
     ) -> Result<TransactWriteItemsFluentBuilder, LedgerError> {
-        check_size(parts)?;
+        check_size(&parts)?;
         let mut call = self.client.transact_write_items().client_request_token(token);
         for part in parts {
             call = call.transact_items(self.part(part)?);
@@ -61,10 +61,10 @@ impl Ledger {
         Ok(call)
     }
 
-    fn part(&self, part: &Write) -> Result<TransactWriteItem, LedgerError> {
+    fn part(&self, part: Write) -> Result<TransactWriteItem, LedgerError> {
         let table = self.table.as_ref();
         let item = TransactWriteItem::builder();
-        let item = match part.clone() {
+        let item = match part {
             Write::Put(attributes, expression) => item.put(
                 Put::builder()
                     .table_name(table)

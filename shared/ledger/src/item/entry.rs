@@ -1,5 +1,5 @@
-//! What the indexes hold of an item. An index has no `schema`: it names candidates only, and a reader of the item itself
-//! decides whether it can read it.
+//! What the indexes hold of an item. An index has no `schema`: it names candidates only, and a reader of the item
+//! itself decides whether it can read it.
 
 use hookbox_core::key::ReceiptId;
 use hookbox_core::name::{Account, OperationName, Provider};

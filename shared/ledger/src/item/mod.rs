@@ -1,5 +1,5 @@
-//! The items of the table: how each kind is stored. They are types of their own, so that a change of a domain type never
-//! silently changes what lies in a table.
+//! The items of the table: how each kind is stored. They are types of their own, so that a change of a domain type
+//! never silently changes what lies in a table.
 //!
 //! Every item carries `schema`. A reader accepts its own and older ones, passes over attributes that it does not know,
 //! and gives up on a newer one. New attributes need no new schema, a new meaning of an old one does; so does a new

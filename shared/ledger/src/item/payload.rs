@@ -66,8 +66,8 @@ pub(crate) fn to_items(
     Ok(items)
 }
 
-/// The payload of its chunks, in order; `None` when some are missing. Chunks beyond its own are of a longer payload that
-/// it replaced.
+/// The payload of its chunks, in order; `None` when some are missing. Chunks beyond its own are of a longer payload
+/// that it replaced.
 pub(crate) fn from_items(items: &[Item]) -> Result<Option<Payload>, ItemError> {
     let Some(first) = items.first() else { return Ok(None) };
     super::check_schema(first)?;

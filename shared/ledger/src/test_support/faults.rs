@@ -28,7 +28,7 @@ pub enum Fault {
     Throttle,
     /// Refused: too many requests (`ProvisionedThroughputExceeded` as the reason of a transaction).
     ExceedThroughput,
-    /// Refused: another transaction holds an item. A read is served all the same.
+    /// Refused: another transaction holds an item. Anything but a write to a table is served all the same.
     Conflict,
     /// Refused: the same transaction is still under way. Anything else is served all the same.
     InProgress,
@@ -197,12 +197,12 @@ fn lost(what: &'static str) -> ConnectorError {
 /// The answer of a service that did nothing; `None` where it has no such answer.
 fn refusal(fault: Fault, operation: &str, request: &HttpRequest) -> Option<HttpResponse> {
     let transaction = operation == "TransactWriteItems";
-    let read = matches!(operation, "GetItem" | "Query" | "Scan");
+    let write = transaction || matches!(operation, "PutItem" | "UpdateItem" | "DeleteItem");
     let (reason, code) = match fault {
         Fault::Internal => return Some(response(500, json!({"__type": "InternalServerError"}).to_string())),
         Fault::Throttle => ("ThrottlingError", "ThrottlingException"),
         Fault::ExceedThroughput => ("ProvisionedThroughputExceeded", "ProvisionedThroughputExceededException"),
-        Fault::Conflict if !read => ("TransactionConflict", "TransactionConflictException"),
+        Fault::Conflict if write => ("TransactionConflict", "TransactionConflictException"),
         Fault::InProgress if transaction => {
             return Some(response(400, json!({"__type": "TransactionInProgressException"}).to_string()));
         }

@@ -219,7 +219,7 @@ async fn a_replayed_job_has_its_payload_however_little_was_left_of_it() {
     let running = world.claimed(&loaded, &loaded.jobs[0]).await;
     let done = completed(&running, world.now());
     world.ledger.write_job(&loaded, &running, &done).await.unwrap();
-    world.clock.advance(7 * DAY - Duration::from_secs(60));
+    world.clock.advance(Duration::from_secs(7 * 24 * 3_600 - 60));
     let again = replay(&done, ForgottenKey::Accept, world.now()).unwrap();
     world.ledger.write_job(&loaded, &done, &again).await.unwrap();
     world.clock.advance(DAY);

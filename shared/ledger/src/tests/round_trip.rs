@@ -191,7 +191,11 @@ proptest! {
     }
 
     #[test]
-    fn configurations(rev in any::<u64>(), tenants in proptest::collection::vec(text(), 0..3), retired_at in maybe(time())) {
+    fn configurations(
+        rev in any::<u64>(),
+        tenants in proptest::collection::vec(text(), 0..3),
+        retired_at in maybe(time()),
+    ) {
         let integration = Integration {
             rev, tenants, verify: Some(serde_json::json!({"header": "x-sig", "tolerance": 300, "f": 0.1})),
             ..integration(&["deliver"])
