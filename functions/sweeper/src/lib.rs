@@ -95,7 +95,9 @@ impl Sweeper {
             (Metric::OldestReviewAge, gauges.oldest_review_age),
         ];
         let known: Vec<_> = values.into_iter().filter_map(|(metric, value)| Some((metric, value?))).collect();
-        self.metrics.gauges(&known);
+        if !known.is_empty() {
+            self.metrics.gauges(&known);
+        }
     }
 
     fn report(&self, swept: &Swept) {
@@ -107,6 +109,24 @@ impl Sweeper {
         self.metrics.count(Metric::SweepErrors, &[], tally.errors);
         self.metrics.count(Metric::SweepLeft, &[], unfinished.len() as u64);
         let shown = unfinished.iter().take(SHOWN_LISTS).map(String::as_str).collect::<Vec<_>>().join(" ");
-        tracing::info!(?tally, ?gauges, unfinished = unfinished.len(), lists = shown, "swept");
+        tracing::info!(
+            woken = tally.woken,
+            notices = tally.notices,
+            moved = tally.moved,
+            reviewed = tally.reviewed,
+            released = tally.released,
+            kept = tally.kept,
+            lost = tally.lost,
+            gone = tally.gone,
+            unreadable = tally.unreadable,
+            errors = tally.errors,
+            left = tally.left,
+            unfinished = unfinished.len(),
+            lists = shown,
+            open = gauges.open,
+            held = gauges.held,
+            review = gauges.review,
+            "swept"
+        );
     }
 }

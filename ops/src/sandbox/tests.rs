@@ -140,7 +140,8 @@ async fn a_slow_answer_waits_after_the_effect() {
         sandbox.waits.1.notify_one();
         effects
     };
-    let (status, effects) = tokio::join!(sandbox.call("/slow/5s", "a"), look);
+    let both = futures_util::future::join(sandbox.call("/slow/5s", "a"), look);
+    let (status, effects) = tokio::time::timeout(Duration::from_secs(20), both).await.expect("a wait");
     assert_eq!((status, effects), (Some(StatusCode::OK), json!(1)), "the effect was there before the answer");
     assert_eq!(*sandbox.waits.0.lock().unwrap(), [Duration::from_secs(5)]);
 }

@@ -61,9 +61,8 @@ impl Ledger {
                         return of_stored(stored.clone(), receipt, &token);
                     }
                     let found = found_jobs(&folder.jobs, &verdicts)?;
-                    // Jobs without a receipt. A receipt that was not looked at is another matter: it is tried again.
+                    // Jobs, and as far as this try could see no receipt. What puts one back looks again.
                     if !found.is_empty()
-                        && verdicts.first() == Some(&Verdict::Holds)
                         && let Some(ingested) = ledger.restore(&mut tries, folder, payload, &found).await?
                     {
                         return Ok(ingested);

@@ -182,11 +182,11 @@ fn judge(plan: &Plan, verdicts: Vec<Verdict>, before: &Job, token: &str) -> Resu
 fn missing(plan: &Plan, verdicts: &[Verdict]) -> Result<Vec<String>, LedgerError> {
     let mut missing = Vec::new();
     for (part, verdict) in plan.parts.iter().zip(verdicts) {
-        let (Part::Sibling(sk) | Part::Chunk(sk)) = part else { continue };
-        match verdict {
-            Verdict::Fails(None) => missing.push(sk.clone()),
-            Verdict::Fails(Some(item)) => check_schema(item)?,
-            Verdict::Holds | Verdict::Unknown => {}
+        match (part, verdict) {
+            (Part::Sibling(sk) | Part::Chunk(sk), Verdict::Fails(None)) => missing.push(sk.clone()),
+            // Of a newer version; nothing else can be wrong with it.
+            (Part::Chunk(_), Verdict::Fails(Some(item))) => check_schema(item)?,
+            _ => {}
         }
     }
     Ok(missing)

@@ -16,25 +16,25 @@ async fn counts_and_ages_are_published_whether_anything_is_due_or_not() {
     for metric in ["OpenJobs", "HeldJobs", "ReviewJobs", "OldestOpenAge", "OldestReviewAge"] {
         assert_eq!(world.metric(metric), Some(0), "{metric}");
     }
-    for n in 0..5 {
+    for n in 0..12 {
         world.clock.advance(MINUTE);
         let job = world.commit(&format!("evt_{n}"), &["deliver"]).await.jobs[0].clone();
-        if n < 2 {
+        if n % 2 == 0 {
             world.write(&job, &review(&job, ReviewReason::Permanent, "422", world.now()).unwrap()).await;
         }
     }
     let swept = world.sweep().await;
     let expected = Gauges {
-        open: Some(3),
+        open: Some(6),
         held: Some(0),
-        review: Some(2),
-        oldest_open_age: Some(2 * 60),
-        oldest_review_age: Some(4 * 60),
+        review: Some(6),
+        oldest_open_age: Some(10 * 60),
+        oldest_review_age: Some(11 * 60),
     };
     assert_eq!(swept.gauges, expected);
-    assert_eq!(world.metric("ReviewJobs"), Some(2));
-    assert_eq!(world.metric("OldestReviewAge"), Some(240));
-    assert_eq!(world.metric("OpenJobs"), Some(3));
+    assert_eq!(world.metric("ReviewJobs"), Some(6));
+    assert_eq!(world.metric("OldestReviewAge"), Some(660));
+    assert_eq!(world.metric("OpenJobs"), Some(6));
 }
 
 #[tokio::test]

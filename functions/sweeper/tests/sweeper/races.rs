@@ -20,9 +20,13 @@ use crate::world::{DEAD, HOUR, MINUTE, WORK, World, claimed, folder, payload};
 
 type Happening = Arc<Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>>;
 
-/// Something happens just before the first write of an entry reaches the table.
+type When = Arc<dyn Fn(&HttpRequest) -> bool + Send + Sync>;
+
+/// Something happens just before the first such request reaches the table.
+#[derive(Clone)]
 struct Between {
     inner: SharedHttpConnector,
+    when: When,
     happening: Happening,
 }
 
@@ -34,8 +38,7 @@ impl std::fmt::Debug for Between {
 
 impl HttpConnector for Between {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let write = request.headers().get("x-amz-target").is_some_and(|target| target.ends_with(".UpdateItem"));
-        let happening = if write { self.happening.lock().unwrap().take() } else { None };
+        let happening = if (self.when)(&request) { self.happening.lock().unwrap().take() } else { None };
         let inner = self.inner.clone();
         HttpConnectorFuture::new(async move {
             if let Some(happening) = happening {
@@ -46,12 +49,29 @@ impl HttpConnector for Between {
     }
 }
 
-fn between(config: &SdkConfig, happens: impl Future<Output = ()> + Send + 'static) -> SdkConfig {
+/// Before an entry is written.
+fn before_a_write(request: &HttpRequest) -> bool {
+    request.headers().get("x-amz-target").is_some_and(|target| target.ends_with(".UpdateItem"))
+}
+
+/// Before a folder is read.
+fn before_a_folder(request: &HttpRequest) -> bool {
+    let body = String::from_utf8_lossy(request.body().bytes().unwrap_or_default()).into_owned();
+    !body.contains("IndexName") && !body.contains("integration#") && !body.contains("UpdateExpression")
+}
+
+fn between(
+    config: &SdkConfig,
+    when: impl Fn(&HttpRequest) -> bool + Send + Sync + 'static,
+    happens: impl Future<Output = ()> + Send + 'static,
+) -> SdkConfig {
     let inner = config.http_client().unwrap();
+    let when: When = Arc::new(when);
     let happening: Happening = Arc::new(Mutex::new(Some(Box::pin(happens))));
     let client = http_client_fn(move |settings, components| {
         SharedHttpConnector::new(Between {
             inner: inner.http_connector(settings, components),
+            when: Arc::clone(&when),
             happening: Arc::clone(&happening),
         })
     });
@@ -66,7 +86,7 @@ async fn a_worker_that_claims_in_between_is_not_disturbed() {
     let job = loaded.jobs[0].clone();
     let processing = claimed(&job, world.now(), world.now().plus(MINUTE));
     let (ledger, expected) = (world.ledger.clone(), processing.clone());
-    let config = between(&world.table.config(), async move {
+    let config = between(&world.table.config(), before_a_write, async move {
         ledger.write_job(&loaded, &job, &processing).await.unwrap();
     });
     let sweeper = world.sweeper_with(world.table.ledger_with(&config), Arc::new(world.clock.clone()));
@@ -77,12 +97,31 @@ async fn a_worker_that_claims_in_between_is_not_disturbed() {
 }
 
 #[tokio::test]
+async fn a_job_that_is_deleted_in_between_is_no_error() {
+    for gone in [&["job#deliver#v0001"][..], &["head", "job#deliver#v0001", "payload#000"]] {
+        let world = World::new().await;
+        let loaded = world.commit("evt_1", &["deliver"]).await;
+        world.clock.advance(HOUR);
+        let table = world.table.clone();
+        let config = between(&world.table.config(), before_a_folder, async move {
+            for sk in gone {
+                table.delete_item(&loaded.id.to_string(), sk).await;
+            }
+        });
+        let sweeper = world.sweeper_with(world.table.ledger_with(&config), Arc::new(world.clock.clone()));
+        let swept = sweeper.sweep(world.now().plus(MINUTE)).await.unwrap();
+        assert_eq!(swept.tally, Tally { gone: 1, ..Tally::default() });
+        assert!(world.queues.sent(WORK).is_empty());
+    }
+}
+
+#[tokio::test]
 async fn of_two_sweepers_that_have_read_the_same_entry_one_sends() {
     let world = World::new().await;
     let job = world.commit("evt_1", &["deliver"]).await.jobs[0].clone();
     world.clock.advance(HOUR);
     let (other, deadline) = (world.sweeper.clone(), world.now().plus(MINUTE));
-    let config = between(&world.table.config(), async move {
+    let config = between(&world.table.config(), before_a_write, async move {
         assert_eq!(other.sweep(deadline).await.unwrap().tally.woken, 1);
     });
     let sweeper = world.sweeper_with(world.table.ledger_with(&config), Arc::new(world.clock.clone()));

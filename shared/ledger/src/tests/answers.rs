@@ -2,26 +2,33 @@
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use aws_smithy_runtime_api::client::http::{HttpConnector as _, HttpConnectorFuture};
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
+use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_types::body::SdkBody;
+use hookbox_core::transition::hold::hold;
 use serde_json::{Value, json};
 
 use super::on_the_way::on_the_way;
 use super::*;
-use crate::LedgerError;
+use crate::{Held, LedgerError};
 
 /// A ledger that gets these answers first, then those of the engine.
 fn answering(world: &World, answers: &[(u16, Value)]) -> Ledger {
     let answers: Mutex<VecDeque<_>> = Mutex::new(answers.iter().cloned().collect());
-    let config = on_the_way(&world.table.config(), move |inner, request| {
-        let Some((status, body)) = answers.lock().unwrap().pop_front() else { return inner.call(request) };
-        let mut answer = HttpResponse::new(status.try_into().unwrap(), SdkBody::from(body.to_string()));
-        answer.headers_mut().insert("content-type", "application/x-amz-json-1.0");
-        HttpConnectorFuture::ready(Ok(answer))
+    let config = on_the_way(&world.table.config(), move |inner, request| match answers.lock().unwrap().pop_front() {
+        Some(answer) => HttpConnectorFuture::ready(Ok(response(answer))),
+        None => inner.call(request),
     });
     world.table.ledger_with(&config)
+}
+
+fn response((status, body): (u16, Value)) -> HttpResponse {
+    let mut response = HttpResponse::new(status.try_into().unwrap(), SdkBody::from(body.to_string()));
+    response.headers_mut().insert("content-type", "application/x-amz-json-1.0");
+    response
 }
 
 fn error(kind: &str, message: &str) -> (u16, Value) {
@@ -88,12 +95,38 @@ async fn a_receipt_that_was_not_looked_at_is_not_taken_for_missing() {
     let job = serde_json::to_value(serde_dynamo::Item::from(world.item(&loaded, "job#deliver#v0001").await.unwrap()));
     let mut answer = cancelled(&[("TransactionConflict", ""), ("ConditionalCheckFailed", ""), ("None", "")]);
     answer.1["CancellationReasons"][1]["Item"] = job.unwrap();
-    // Were the receipt taken for missing, the second call would put one back over the first answer's race.
     world.table.delete_item(&loaded.id.to_string(), "head").await;
     world.table.delete_item(&loaded.id.to_string(), "job#deliver#v0001").await;
     let ledger = answering(&world, &[answer]);
     let ingested = ledger.ingest(&folder("evt_1", &["deliver"], START), &payload(BODY), world.soon()).await.unwrap();
     assert_eq!(ingested, Ingested::Created, "the other transaction was given up, so this one is the first");
+}
+
+/// The hold was done and its answer lost, the pause is gone since, and the second try could not look at the job.
+#[tokio::test]
+async fn a_job_that_was_not_looked_at_may_have_been_held() {
+    let world = World::new().await;
+    let loaded = world.committed(&["deliver"]).await;
+    let job = &loaded.jobs[0];
+    let why = "credential refused".to_owned().into();
+    let pause = world.ledger.put_pause(&job.provider, &job.account, &job.key.operation, &why, START).await.unwrap();
+    let made = AtomicUsize::new(0);
+    let config = on_the_way(&world.table.config(), move |inner, request| match made.fetch_add(1, Ordering::SeqCst) {
+        0 => HttpConnectorFuture::new(async move {
+            inner.call(request).await?;
+            Err(ConnectorError::io("the answer was lost".into()))
+        }),
+        1 => {
+            let none = ("None", "");
+            let reasons = [("TransactionConflict", ""), none, none, ("ConditionalCheckFailed", "")];
+            HttpConnectorFuture::ready(Ok(response(cancelled(&reasons))))
+        }
+        _ => inner.call(request),
+    });
+    let held = hold(job, START).unwrap();
+    let outcome = world.table.ledger_with(&config).hold_job(&loaded, job, &held, &pause).await.unwrap();
+    assert_eq!(outcome, Held::Written);
+    assert_eq!(world.reload(&loaded).await.jobs, [held]);
 }
 
 #[tokio::test]

@@ -75,6 +75,26 @@ async fn a_newer_sibling_is_left_alone_and_may_be_open() {
     assert_eq!(world.reload(&before).await.receipt.unwrap().expires_at, None, "it may still need the folder");
 }
 
+/// It became newer after the folder was read.
+#[tokio::test]
+async fn a_newer_sibling_does_not_stand_in_the_way_and_a_newer_payload_does() {
+    let world = World::new().await;
+    let before = world.committed(&["a", "b"]).await;
+    let job = |name: &str| before.jobs.iter().find(|job| job.key.operation.as_str() == name).unwrap();
+    let newer = change(&world, &before, "job#b#v0001", "schema", number(2)).await;
+    world.reviewed(&before, job("a")).await;
+    assert_eq!(world.item(&before, "job#b#v0001").await, Some(newer));
+
+    let world = World::new().await;
+    let before = world.committed(&["a"]).await;
+    let newer = change(&world, &before, "payload#000", "schema", number(2)).await;
+    let after = in_review(&before.jobs[0], START);
+    let error = world.ledger.write_job(&before, &before.jobs[0], &after).await.unwrap_err();
+    assert!(matches!(error, LedgerError::NewerSchema { .. }), "{error}");
+    assert_eq!(world.item(&before, "payload#000").await, Some(newer));
+    assert_eq!(world.reload(&before).await.jobs, before.jobs);
+}
+
 #[tokio::test]
 async fn attributes_that_this_version_does_not_know_are_kept() {
     let world = World::new().await;

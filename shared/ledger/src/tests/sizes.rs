@@ -15,7 +15,9 @@ async fn a_payload_is_stored_up_to_the_limit_of_a_transaction_and_refused_beyond
     let room = MAX_TRANSACTION_BYTES - 16 * 1024;
     for (length, fits) in [(1_000_000, true), (room, true), (4_194_000, false), (4_400_000, false)] {
         let (folder, payload) = (folder(&format!("evt_{length}"), &["deliver"], START), noise(length));
-        let ingested = world.ledger.ingest(&folder, &payload, world.soon()).await;
+        let faults = Faults::none();
+        let ingested = world.through(&faults).ingest(&folder, &payload, world.soon()).await;
+        assert_eq!(faults.count(), usize::from(fits), "what cannot fit is not sent");
         if fits {
             assert_eq!(ingested.unwrap(), Ingested::Created, "{length}");
             assert_eq!(world.ledger.payload(&folder.receipt.id).await.unwrap().as_ref(), Some(&payload));
