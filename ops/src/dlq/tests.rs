@@ -8,6 +8,7 @@ use axum::http::{HeaderMap, StatusCode};
 use hookbox_core::key::JobKey;
 use hookbox_core::outcome::{Outcome, Report};
 use hookbox_core::surroundings::Clock as _;
+use hookbox_core::transition::dismiss::dismiss;
 use hookbox_ledger::test_support::{TestClock, TestTable};
 use hookbox_queue::{Message, Queue};
 use serde_json::{Value, json};
@@ -15,7 +16,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::connection::{NamedQueue, Table};
 use crate::terminal::Format;
-use crate::testing::{attempt, clock, event, ingest, table, terminal};
+use crate::testing::{attempt, clock, event, ingest, load, table, terminal};
 
 /// As much of SQS as looking at a queue needs: messages are visible until they are received, and again when they are
 /// released. A message comes with at most one other in an answer, as they do.
@@ -137,6 +138,26 @@ async fn programs_get_the_list_as_json() {
     let (table, sqs, clock) = scene().await;
     let out = listed(&table, &sqs, &clock, Format::Json, 100).await;
     insta::assert_snapshot!(out);
+}
+
+#[tokio::test]
+async fn an_index_that_is_behind_lists_nothing() {
+    let clock = clock();
+    let storage = TestTable::on(&clock).await;
+    let table = Table::new(storage.ledger(), "hookbox", "in eu-west-1");
+    let key = in_review("evt_1", &table, &clock).await;
+    let (pk, sk) = (key.receipt.to_string(), "job#deliver#v0001");
+    let before = storage.item(&pk, sk).await.unwrap();
+    let loaded = load(&key.receipt, &table).await;
+    let job = loaded.job(&key).unwrap();
+    table.ledger.write_job(&loaded, job, &dismiss(job, clock.now()).unwrap()).await.unwrap();
+    let mut item = storage.item(&pk, sk).await.unwrap();
+    for attribute in ["open_pk", "open_at"] {
+        item.insert(attribute.to_owned(), before[attribute].clone());
+    }
+    storage.put_item(item).await;
+    let sqs = Sqs::default();
+    assert_eq!(listed(&table, &sqs, &clock, Format::Json, 100).await, "[]\n");
 }
 
 #[tokio::test]

@@ -112,6 +112,7 @@ async fn it_fails_as_often_as_it_is_told() {
     assert_eq!(statuses, [503, 503, 200, 200]);
     assert_eq!(sandbox.effects("").await.1["effects"], 1);
     assert_eq!(sandbox.call("/down", "b").await, Some(StatusCode::SERVICE_UNAVAILABLE));
+    assert_eq!(sandbox.effects("/b").await.0, StatusCode::NOT_FOUND, "called, and nothing happened");
     assert_eq!(sandbox.call("/broken", "c").await, Some(StatusCode::BAD_REQUEST));
     assert_eq!(sandbox.call("/unauthorized", "d").await, Some(StatusCode::UNAUTHORIZED));
     assert_eq!(sandbox.effects("").await.1["effects"], 1);

@@ -133,6 +133,22 @@ async fn the_same_delivery_at_once_is_counted() {
 }
 
 #[tokio::test]
+async fn at_once_means_that_nobody_waits_for_another_s_answer() {
+    let everybody = Arc::new(tokio::sync::Barrier::new(5));
+    let together = Router::new().fallback(move || {
+        let everybody = Arc::clone(&everybody);
+        async move { everybody.wait().await.is_leader().to_string() }
+    });
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, together).await });
+    let signer = signer("stripe", &url, SECRET);
+    let draft = draft(&signer, None);
+    let all = tokio::time::timeout(Duration::from_secs(20), sent(&signer, &draft, 5, true)).await;
+    assert_eq!(all.expect("five calls that meet").0.answer("").unwrap(), Answer::Yes);
+}
+
+#[tokio::test]
 async fn another_content_under_one_id_is_a_conflict() {
     let (url, _) = Api::start("stripe").await;
     let signer = signer("stripe", &url, SECRET);
