@@ -68,6 +68,7 @@ def write_env(state: State, record: dict, outputs: dict[str, str]) -> dict[str, 
         # ApiUrl of the stack is a name that only the real AWS answers to; here the API is reached by path.
         "HOOKBOX_URL": f"{endpoint}/_aws/execute-api/{outputs['ApiId']}/%24default",
         "HOOKBOX_TABLE": outputs["TableName"],
+        "HOOKBOX_SHARDS": outputs["ShardCount"],
         "HOOKBOX_WORK_QUEUE_URL": outputs["WorkQueueUrl"],
         "HOOKBOX_DEAD_LETTER_QUEUE_URL": outputs["DeadLetterQueueUrl"],
         "HOOKBOX_LOCAL_PID": str(record["pid"]),

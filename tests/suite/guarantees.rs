@@ -10,8 +10,10 @@ fn tests_below(folder: &Path, found: &mut BTreeSet<String>) {
             tests_below(&entry, found);
         } else if entry.extension().is_some_and(|extension| extension == "rs") {
             let text = std::fs::read_to_string(&entry).expect("readable");
-            let functions = text.split("fn ").skip(1).filter_map(|rest| rest.split(['(', '<']).next());
-            found.extend(functions.map(str::to_owned));
+            // What follows a test's attribute, up to the name of the function that it is on.
+            let attributes = text.split("#[test]").skip(1).chain(text.split("#[tokio::test").skip(1));
+            let names = attributes.filter_map(|rest| rest.split("fn ").nth(1)?.split(['(', '<']).next());
+            found.extend(names.map(str::to_owned));
         }
     }
 }

@@ -19,6 +19,8 @@ use crate::answer::Accepted;
 /// Transactions of one delivery that are under way at once: enough to hide the round trips of a batch, few enough not to
 /// throttle the table by itself.
 const PARALLEL_TRANSACTIONS: usize = 16;
+/// The sort key of a receipt, as the ledger names it in an error.
+const RECEIPT_SORT_KEY: &str = "head";
 /// How long noting a further delivery may hold up the answer: the event itself is safe by then.
 const NOTE_BUDGET: Duration = Duration::from_secs(1);
 
@@ -32,6 +34,17 @@ pub struct Outcome {
     pub weak: bool,
     /// Why a further delivery could not be noted on its receipt, if that was so.
     pub unnoted: Option<LedgerError>,
+}
+
+/// Why a delivery is not known to be stored.
+#[derive(Debug, thiserror::Error)]
+pub enum NotStored {
+    /// A weak identity has come again after its window more often than anybody can tell apart.
+    #[error("more than {MAX_IDENTITY_CHAIN} events share one weak identity: they need a stable key")]
+    IdentityUsedUp,
+    /// The ledger could not be written.
+    #[error("the ledger could not be written")]
+    Ledger(#[from] LedgerError),
 }
 
 /// One delivery on its way into the ledger.
@@ -48,73 +61,101 @@ pub struct Intake<'a> {
     pub deadline: Timestamp,
 }
 
-/// The receipt that a further delivery of an event meets.
-#[derive(Clone, Copy)]
-struct Known {
+/// A receipt that holds an event.
+struct Stored {
     id: ReceiptId,
+    /// Of the content that is stored.
     event_digest: Digest,
+    /// What it was created as, if this delivery created it.
+    created: Option<Accepted>,
 }
 
 impl Intake<'_> {
     /// Stores every event of the delivery, and returns only when all of them are committed.
     ///
-    /// Equal keys within the delivery are merged first: the later ones are duplicates of the first one. When one event
-    /// cannot be stored the others may be; all of them are found again by the redelivery.
-    pub async fn accept(&self, events: &[Event]) -> Result<Vec<Outcome>, LedgerError> {
+    /// Equal keys within the delivery are merged first: the later ones are further deliveries of the first one. When one
+    /// event cannot be stored the others may be; all of them are found again by the redelivery. Further deliveries are
+    /// noted after everything is committed, so that noting what is known never takes the time of what is new.
+    pub async fn accept(&self, events: &[Event]) -> Result<Vec<Outcome>, NotStored> {
         let (firsts, repeats) = self.split_repeats(events);
-        let stored: Vec<(usize, Outcome)> = stream::iter(firsts)
-            .map(|place| async move { self.store(&events[place]).await.map(|outcome| (place, outcome)) })
+        let alone = events.len() == 1;
+        let stored: HashMap<usize, Stored> = stream::iter(firsts)
+            .map(|place| async move { self.store(&events[place], alone).await.map(|stored| (place, stored)) })
             .buffer_unordered(PARALLEL_TRANSACTIONS)
             .try_collect()
             .await?;
-        let mut outcomes: Vec<Option<Outcome>> = events.iter().map(|_| None).collect();
-        for (place, outcome) in stored {
-            outcomes[place] = Some(outcome);
-        }
-        for (place, first) in repeats {
-            let id = outcomes[first].as_ref().map(|outcome| outcome.receipt);
-            let known = id.map(|id| Known { id, event_digest: events[first].digest });
-            if let Some(known) = known {
-                outcomes[place] = Some(self.note(&events[place], known).await);
+        let ledger = &self.ledger.until(self.deadline.min(self.clock.now().plus(NOTE_BUDGET)));
+        let (stored, repeats) = (&stored, &repeats);
+        let outcomes = stream::iter(0..events.len()).map(|place| async move {
+            let (event, first) = (&events[place], repeats.get(&place));
+            match (first, stored.get(first.unwrap_or(&place))?) {
+                (None, Stored { created: Some(accepted), id, .. }) => {
+                    Some(Outcome { accepted: *accepted, receipt: *id, weak: event.weak.is_some(), unnoted: None })
+                }
+                (_, known) => Some(self.note(ledger, event, known).await),
             }
-        }
-        Ok(outcomes.into_iter().flatten().collect())
+        });
+        Ok(outcomes.buffered(PARALLEL_TRANSACTIONS).filter_map(std::future::ready).collect().await)
     }
 
-    /// The places of events with a key of their own, and of the later ones with the place of the first of their key.
-    fn split_repeats(&self, events: &[Event]) -> (Vec<usize>, Vec<(usize, usize)>) {
+    /// The places of events with a key of their own, and those of the later ones with the place of the first of their key.
+    fn split_repeats(&self, events: &[Event]) -> (Vec<usize>, HashMap<usize, usize>) {
         let Integration { provider, account, .. } = self.integration;
         let mut seen: HashMap<ReceiptId, usize> = HashMap::new();
-        let (mut firsts, mut repeats) = (Vec::new(), Vec::new());
+        let (mut firsts, mut repeats) = (Vec::new(), HashMap::new());
         for (place, event) in events.iter().enumerate() {
             let first = *seen.entry(ReceiptId::derive(provider, account, &event.identity, None)).or_insert(place);
-            if first == place { firsts.push(place) } else { repeats.push((place, first)) }
+            if first == place {
+                firsts.push(place);
+            } else {
+                repeats.insert(place, first);
+            }
         }
         (firsts, repeats)
     }
 
-    /// Commits one event. The payload of an event without jobs is stored too: it is replayable once it is supported.
-    async fn store(&self, event: &Event) -> Result<Outcome, LedgerError> {
+    /// Commits one event. One of several that is larger than a transaction holds becomes evidence without payload, so
+    /// that it fails no other; alone it is refused with nothing stored.
+    async fn store(&self, event: &Event, alone: bool) -> Result<Stored, NotStored> {
+        match self.commit(event).await {
+            Err(NotStored::Ledger(LedgerError::TooLarge { .. })) if !alone => {
+                let mut evidence = event.clone();
+                evidence.disposition = Disposition::Rejected("larger than can be stored".to_owned());
+                evidence.payload.body.clear();
+                self.commit(&evidence).await
+            }
+            committed => committed,
+        }
+    }
+
+    /// The payload of an event without jobs is stored too: it is replayable once its kind is supported.
+    async fn commit(&self, event: &Event) -> Result<Stored, NotStored> {
         let mut after = None;
         for _ in 0..MAX_IDENTITY_CHAIN {
             let folder = Folder::open(event, self.integration, self.arrival.clone(), after);
-            let stored = match self.ledger.ingest(&folder, &event.payload, self.deadline).await? {
-                Ingested::Created => return Ok(created(event, folder.receipt.id)),
-                Ingested::Duplicate { stored } => stored,
+            let id = folder.receipt.id;
+            let stored = match self.ledger.ingest(&folder, &event.payload, self.deadline).await {
+                Ok(Ingested::Created) => {
+                    return Ok(Stored { id, event_digest: event.digest, created: Some(created(&event.disposition)) });
+                }
+                Ok(Ingested::Duplicate { stored }) => stored,
+                // Its key alone says that it is there; what else it says is for the version that wrote it.
+                Err(LedgerError::NewerSchema { sk, .. }) if sk == RECEIPT_SORT_KEY => {
+                    return Ok(Stored { id, event_digest: event.digest, created: None });
+                }
+                Err(error) => return Err(error.into()),
             };
             if !stored.window_has_passed(event.weak, self.arrival.at) {
-                return Ok(self.note(event, Known { id: stored.id, event_digest: stored.event_digest }).await);
+                return Ok(Stored { id: stored.id, event_digest: stored.event_digest, created: None });
             }
             after = Some(stored.id);
         }
-        // A hundred windows of one weak identity: whatever sends this is not a provider's redelivery.
-        Err(LedgerError::OutOfTime { last: None })
+        Err(NotStored::IdentityUsedUp)
     }
 
-    /// A further delivery: counted when its content is the same, a conflict when it is not. Failing to note it never
+    /// A further delivery: counted when its content is the stored one, a conflict when it is not. Failing to note it never
     /// fails the answer.
-    async fn note(&self, event: &Event, known: Known) -> Outcome {
-        let ledger = self.ledger.until(self.deadline.min(self.clock.now().plus(NOTE_BUDGET)));
+    async fn note(&self, ledger: &Ledger, event: &Event, known: &Stored) -> Outcome {
         let (accepted, noted) = if known.event_digest == event.digest {
             (Accepted::Duplicate, ledger.count_duplicate(&known.id, &self.arrival).await)
         } else {
@@ -133,11 +174,10 @@ impl Intake<'_> {
     }
 }
 
-fn created(event: &Event, receipt: ReceiptId) -> Outcome {
-    let accepted = match event.disposition {
+fn created(disposition: &Disposition) -> Accepted {
+    match disposition {
         Disposition::Accepted => Accepted::Created,
         Disposition::Ignored(_) => Accepted::Ignored,
         Disposition::Rejected(_) => Accepted::Rejected,
-    };
-    Outcome { accepted, receipt, weak: event.weak.is_some(), unnoted: None }
+    }
 }

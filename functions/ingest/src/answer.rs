@@ -48,6 +48,8 @@ pub enum Refused {
     /// Unknown endpoint, or a signature that is bad, missing, stale or there twice: one answer for all of them, so that
     /// nobody can find out which endpoints exist.
     Unauthorized,
+    /// Verified, but of a tenant that the integration does not take.
+    ForeignTenant,
     /// The body is larger than can be stored.
     TooLarge,
     /// Not the documented shape; the path of the fault.
@@ -93,6 +95,7 @@ pub fn of_profile(answer: &Answer) -> Response<Body> {
 pub fn refusal(refused: &Refused) -> Response<Body> {
     let (status, error) = match refused {
         Refused::Unauthorized => (StatusCode::UNAUTHORIZED, "the delivery could not be verified".to_owned()),
+        Refused::ForeignTenant => (StatusCode::FORBIDDEN, "not a tenant of this endpoint".to_owned()),
         Refused::TooLarge => {
             (StatusCode::PAYLOAD_TOO_LARGE, "the body is larger than can be stored; nothing was stored".to_owned())
         }
@@ -148,6 +151,7 @@ mod tests {
     fn only_a_fault_of_ours_asks_to_come_back() {
         for (refused, status) in [
             (Refused::Unauthorized, 401),
+            (Refused::ForeignTenant, 403),
             (Refused::TooLarge, 413),
             (Refused::Malformed("$.data".into()), 400),
             (Refused::Unprocessable("unsupported kind".into()), 422),

@@ -1,5 +1,6 @@
 //! Whether the provider sent it: the raw bytes against every secret of the endpoint. Never open when unsure.
 
+use futures_util::future::join_all;
 use hookbox_providers::{Misconfiguration, Reason, Secret, Verdict};
 use hookbox_runtime::{SecretError, Secrets};
 
@@ -23,6 +24,9 @@ pub enum Untrusted {
         #[source]
         source: SecretError,
     },
+    /// The secrets could not be read before the deadline.
+    #[error("the secrets could not be read in time")]
+    SecretsTooSlow,
     /// The scheme needs something fetched that this function does not fetch.
     #[error("the profile needs a document that could not be fetched")]
     NotFetched,
@@ -38,9 +42,11 @@ pub struct EndpointSecrets {
 impl EndpointSecrets {
     /// Reads them all; one that cannot be read does not stand in the way of the others.
     pub async fn read(secrets: &Secrets, endpoint: &Endpoint) -> Self {
+        let references = &endpoint.integration.secrets;
+        let texts = join_all(references.iter().map(|reference| secrets.get(reference))).await;
         let mut read = Self { readable: Vec::new(), places: Vec::new(), unreadable: None };
-        for (place, reference) in endpoint.integration.secrets.iter().enumerate() {
-            let secret = match secrets.get(reference).await {
+        for (place, (reference, text)) in references.iter().zip(texts).enumerate() {
+            let secret = match text {
                 Ok(text) => Secret::new(text.expose()).map_err(|_| SecretError::Empty { reference: reference.clone() }),
                 Err(error) => Err(error),
             };

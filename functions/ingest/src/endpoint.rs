@@ -20,6 +20,8 @@ pub struct Endpoint {
     pub integration: Integration,
     /// The profile with the integration's choices.
     pub profile: Configured,
+    /// How long the provider waits for an answer, where that is known.
+    pub response_budget: Option<Duration>,
 }
 
 /// Why there is no endpoint to use.
@@ -74,8 +76,9 @@ impl Endpoints {
     fn open(&self, integration: Integration) -> Result<Endpoint, EndpointError> {
         let broken = |error| EndpointError::Broken(Box::new(error));
         let profile = self.profiles.get(&integration.provider).map_err(broken)?.ok_or(EndpointError::NoProfile)?;
+        let response_budget = profile.response_budget();
         let profile = profile.configure(integration.variant.as_deref(), integration.verify.as_ref()).map_err(broken)?;
-        Ok(Endpoint { integration, profile })
+        Ok(Endpoint { integration, profile, response_budget })
     }
 
     fn recent(&self, name: &(Provider, Account), now: Timestamp) -> Option<Arc<Endpoint>> {

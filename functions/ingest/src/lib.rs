@@ -13,7 +13,6 @@ pub mod answer;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookbox_core::limits::MAX_BODY_BYTES;
 use hookbox_core::receipt::Arrival;
 use hookbox_core::surroundings::Clock;
 use hookbox_core::time::Timestamp;
@@ -24,7 +23,7 @@ use lambda_http::{Body, Request, Response};
 
 use accept::{Intake, Outcome};
 use answer::{Refused, of_profile, refusal, success};
-use authenticate::EndpointSecrets;
+use authenticate::{EndpointSecrets, Untrusted};
 use endpoint::{Endpoint, EndpointError, Endpoints};
 use report::{EndpointReport, Report};
 use request::Incoming;
@@ -55,9 +54,12 @@ impl Ingest {
         let deadline = deadline.minus(ANSWER_MARGIN);
         let endpoint = match self.find(&incoming, now, deadline).await {
             Ok(endpoint) => endpoint,
+            // The answer that a known endpoint gives too, so that nobody can tell them apart.
+            Err(EndpointError::Unknown) if incoming.is_over_the_limit() => return refusal(&Refused::TooLarge),
             Err(error) => return refusal(&report.no_endpoint(&error)),
         };
         let report = report.of(&endpoint);
+        let deadline = endpoint.response_budget.map_or(deadline, |budget| deadline.min(now.plus(budget)));
         let response = match self.receive(&endpoint, &incoming, &report, now, deadline).await {
             Ok(response) => response,
             Err(refused) => refusal(&refused),
@@ -85,11 +87,13 @@ impl Ingest {
         now: Timestamp,
         deadline: Timestamp,
     ) -> Result<Response<Body>, Refused> {
-        if incoming.body.len() > MAX_BODY_BYTES {
+        if incoming.is_over_the_limit() {
             return Err(report.over_the_limit(incoming.body.len()));
         }
         let delivered = incoming.as_delivered();
-        let secrets = EndpointSecrets::read(&self.secrets, endpoint).await;
+        let reading = EndpointSecrets::read(&self.secrets, endpoint);
+        let secrets = tokio::time::timeout(deadline.since(now), reading).await;
+        let secrets = secrets.map_err(|_| report.untrusted(&Untrusted::SecretsTooSlow))?;
         let nothing = Fetched::nothing();
         let verdict = match endpoint.profile.handshake(&delivered, secrets.readable(), &nothing, now) {
             Some(Handshake::Answer(answer)) => return Ok(of_profile(&answer)),
@@ -97,7 +101,15 @@ impl Ingest {
             None => endpoint.profile.verify(&delivered, secrets.readable(), &nothing, now),
         };
         let secret_index = secrets.judge(&verdict).map_err(|untrusted| report.untrusted(&untrusted))?;
-        let delivery = endpoint.profile.decode(&delivered).map_err(|error| report.undecodable(&error))?;
+        let mut delivery = endpoint.profile.decode(&delivered).map_err(|error| report.undecodable(&error))?;
+        let came = delivery.events.len();
+        delivery.events.retain(|event| endpoint.integration.takes_tenant(event.tenant.as_deref()));
+        if delivery.events.len() < came {
+            report.foreign_tenants(came - delivery.events.len());
+        }
+        if delivery.events.is_empty() {
+            return Err(Refused::ForeignTenant);
+        }
         let arrival = Arrival {
             at: now,
             digest: delivery.digest,

@@ -6,7 +6,7 @@ use hookbox_ledger::LedgerError;
 use hookbox_providers::DecodeError;
 use hookbox_runtime::{Dimension, Metric, Metrics};
 
-use crate::accept::Outcome;
+use crate::accept::{NotStored, Outcome};
 use crate::answer::{Accepted, Refused};
 use crate::authenticate::Untrusted;
 use crate::endpoint::{Endpoint, EndpointError};
@@ -70,7 +70,10 @@ impl EndpointReport<'_> {
                 metrics.count(Metric::VerificationFailed, &dimensions, 1);
                 Refused::Unauthorized
             }
-            Untrusted::Misconfigured(_) | Untrusted::SecretUnreadable { .. } | Untrusted::NotFetched => {
+            Untrusted::Misconfigured(_)
+            | Untrusted::SecretUnreadable { .. }
+            | Untrusted::SecretsTooSlow
+            | Untrusted::NotFetched => {
                 let error: &dyn Error = untrusted;
                 tracing::error!(request_id, provider, account, error, "verification cannot work");
                 metrics.count(Metric::VerifierBroken, &[(Dimension::Provider, provider)], 1);
@@ -89,13 +92,21 @@ impl EndpointReport<'_> {
         }
     }
 
-    pub(crate) fn not_stored(&self, error: &LedgerError) -> Refused {
+    pub(crate) fn foreign_tenants(&self, events: usize) {
+        let Self { provider, account, report: Report { request_id, metrics } } = self;
+        tracing::warn!(request_id, provider, account, events, "events of a foreign tenant");
+        let foreign = [(Dimension::Provider, *provider), (Dimension::Reason, "foreign-tenant")];
+        metrics.count(Metric::VerificationFailed, &foreign, events as u64);
+    }
+
+    pub(crate) fn not_stored(&self, error: &NotStored) -> Refused {
         let Self { provider, account, report: Report { request_id, metrics } } = self;
         let source: &dyn Error = error;
         tracing::error!(request_id, provider, account, error = source, "delivery not stored");
         match error {
-            LedgerError::TooLarge { .. } => Refused::TooLarge,
-            _ => {
+            NotStored::Ledger(LedgerError::TooLarge { .. }) => Refused::TooLarge,
+            NotStored::IdentityUsedUp => Refused::Unprocessable(error.to_string()),
+            NotStored::Ledger(_) => {
                 metrics.count(Metric::CommitFailed, &[(Dimension::Provider, provider)], 1);
                 Refused::Unavailable
             }

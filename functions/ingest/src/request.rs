@@ -1,5 +1,6 @@
 //! The HTTP request as API Gateway hands it over, reduced to what is needed and decoded where it was encoded.
 
+use hookbox_core::limits::MAX_BODY_BYTES;
 use hookbox_core::name::{Account, Provider};
 use lambda_http::request::{LambdaRequest, RequestContext};
 use lambda_http::{Body, Request, RequestExt};
@@ -23,6 +24,11 @@ pub struct Incoming {
 }
 
 impl Incoming {
+    /// Whether the body is larger than [`MAX_BODY_BYTES`].
+    pub fn is_over_the_limit(&self) -> bool {
+        self.body.len() > MAX_BODY_BYTES
+    }
+
     /// The request as a profile sees it.
     pub fn as_delivered(&self) -> hookbox_providers::Request<'_> {
         hookbox_providers::Request {
@@ -68,6 +74,10 @@ impl Incoming {
 /// `lambda_http` would panic on what does not parse: a way for anybody to end the process.
 pub fn make_legal(request: &mut LambdaRequest) {
     let LambdaRequest::ApiGatewayV2(request) = request else { return };
+    // Parts of an address that nobody here needs, and that need not parse.
+    for name in ["host", "x-forwarded-proto"] {
+        request.headers.remove(name);
+    }
     for text in [&mut request.raw_path, &mut request.raw_query_string].into_iter().flatten() {
         if !text.bytes().all(is_legal) {
             *text = text

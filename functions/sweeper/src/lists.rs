@@ -64,7 +64,7 @@ pub(crate) async fn find(run: &Run<'_>) -> (Lists, Tally) {
     };
     let reads: Vec<_> = directory.iter().map(|entry| held_lists(run, entry)).collect();
     let found: Vec<_> = stream::iter(reads).buffered(AT_ONCE).collect().await;
-    let (mut paused, mut resumed) = (Vec::new(), Vec::new());
+    let (mut paused, mut resumed, mut held_known) = (Vec::new(), Vec::new(), true);
     for (found, entry) in found.into_iter().zip(&directory) {
         match found {
             Ok(found) => {
@@ -75,12 +75,14 @@ pub(crate) async fn find(run: &Run<'_>) -> (Lists, Tally) {
             Err(error) => {
                 run.complain(&format!("integration {}/{}", entry.provider, entry.account), &error);
                 tally.errors += 1;
+                held_known = false;
             }
         }
     }
+    held_known &= resumed.len() <= MAX_RESUMED_LISTS;
     lists.append(&mut paused);
     lists.append(&mut turn_of(resumed, run.started));
-    (Lists { lists, held_known: true }, tally)
+    (Lists { lists, held_known }, tally)
 }
 
 /// The lists whose turn it is in this minute.

@@ -14,7 +14,7 @@ use crate::operation::{Asked, Call, Linked, Question, misconfigured};
 use crate::settle::{Acted, Taken};
 
 /// How long an operation may overstay its timeout before it is dropped: its own report is better than ours.
-const GRACE: Duration = Duration::from_millis(500);
+pub(crate) const GRACE: Duration = Duration::from_millis(500);
 /// The shortest time in which it makes sense to ask.
 const MIN_ASK: Duration = Duration::from_secs(1);
 
@@ -67,7 +67,7 @@ impl Run<'_> {
     }
 
     async fn act(&self, facts: &Facts, operation: &OperationConfig) -> Acted {
-        let payload = match self.ledger.payload(&facts.job.receipt).await {
+        let payload = match self.before_the_call(operation).payload(&facts.job.receipt).await {
             Ok(Some(payload)) => payload,
             Ok(None) => return Acted::PayloadGone,
             Err(error) => return Acted::Reported(unread(&error)),
@@ -77,6 +77,10 @@ impl Run<'_> {
             return Acted::Reported(misconfigured("not-linked", detail));
         };
         let timeout = operation.timeout;
+        if self.left() < timeout + GRACE {
+            let detail = "reading what to send took too long to make the call in this invocation";
+            return Acted::Reported(misconfigured("out-of-time", detail));
+        }
         let call = Call { facts, payload: &payload, operation, timeout, now: self.now() };
         let late = || Report::new(Outcome::Unknown, "timeout", "the operation did not end in its time");
         let report = tokio::time::timeout(timeout + GRACE, linked.call(&call)).await;

@@ -16,7 +16,7 @@ use hookbox_ledger::{Configured, Held, ItemError, Ledger, LedgerError, Loaded, P
 use hookbox_queue::MessageError;
 use hookbox_runtime::{Dimension, Metric};
 
-use crate::attempt::ask_limit;
+use crate::attempt::{GRACE, ask_limit};
 use crate::builder::Worker;
 use crate::settle::Taken;
 
@@ -202,13 +202,23 @@ impl<'a> Run<'a> {
             Approach::Send => None,
             Approach::Reconcile => Some(ask_limit(spare, operation.timeout).ok_or_else(out_of_time)?),
         };
-        self.put(loaded, job, &claimed).await?;
+        Box::pin(self.before_the_call(operation).write_job(loaded, job, &claimed)).await?;
         Box::pin(self.attempt(Taken::new(loaded, claimed, operation), ask)).await
+    }
+
+    /// The ledger for what comes before a call: in time for the call to have its whole timeout.
+    pub(crate) fn before_the_call(&self, operation: &OperationConfig) -> Ledger {
+        self.worker.ledger.until(self.deadline.minus(operation.timeout + GRACE * 2))
+    }
+
+    /// The time that is left of the invocation.
+    pub(crate) fn left(&self) -> Duration {
+        self.deadline.since(self.now())
     }
 
     /// The time that is left beyond the operation's timeout and the margin for writing; `None` when it is not enough.
     fn spare(&self, operation: &OperationConfig) -> Option<Duration> {
-        self.deadline.since(self.now()).checked_sub(operation.timeout + CLAIM_MARGIN)
+        self.left().checked_sub(operation.timeout + CLAIM_MARGIN)
     }
 
     fn claimed(&self, job: &Job, configured: &Configured, operation: &OperationConfig) -> Result<Claimed, Returned> {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use hookbox_core::job::{Job, State, Status};
 use hookbox_core::key::{JobKey, ReceiptId};
+use hookbox_core::outcome::ErrorText;
 use hookbox_core::time::Timestamp;
 use hookbox_ledger::OpenQuery;
 use hookbox_queue::Received;
@@ -97,6 +98,8 @@ impl List {
             let first = messages.into_iter().next();
             line.message_id = first.as_ref().map(|received| received.message_id.clone());
             let said = first.and_then(|received| received.message.ok()).and_then(|message| message.reason);
+            // Anybody may write to the queue, so nothing of it moves a terminal's cursor.
+            let said = said.map(|reason| ErrorText::new(&reason).to_string());
             line.reason = line.reason.take().or(said);
         }
         let mut lines: Vec<Line> = lines.into_values().chain(poison).collect();

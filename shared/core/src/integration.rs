@@ -217,6 +217,11 @@ impl Integration {
             .collect()
     }
 
+    /// Whether events of this tenant are taken. With an allow-list an event without a tenant is not.
+    pub fn takes_tenant(&self, tenant: Option<&str>) -> bool {
+        self.tenants.is_empty() || tenant.is_some_and(|tenant| self.tenants.iter().any(|taken| taken == tenant))
+    }
+
     /// The operation of this name.
     pub fn operation(&self, name: &OperationName) -> Option<&Operation> {
         self.operations.iter().find(|operation| operation.name == *name)

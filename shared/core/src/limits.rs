@@ -71,6 +71,8 @@ pub const RETRY_OVERDUE: Duration = Duration::from_secs(60);
 pub const MAX_WAKE_INTERVAL: Duration = Duration::from_secs(3_600);
 /// Wake-ups without a claim before a job goes to a person.
 pub const MAX_WAKES: u32 = 10;
+/// How long a backlog may keep the sweeper from waking a pending job: after that its own message is taken for lost.
+pub const BACKLOG_PATIENCE: Duration = Duration::from_secs(24 * 3_600);
 /// When the notice of a job in review is posted for the first time.
 pub const REVIEW_FIRST_NOTICE: Duration = Duration::from_secs(15 * 60);
 /// How often it is posted again: SQS keeps a message for 14 days.

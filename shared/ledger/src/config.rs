@@ -9,7 +9,7 @@ use crate::classify::{Failure, Verdict};
 use crate::error::{LedgerError, Stored};
 use crate::expression::{Expression, number, text};
 use crate::item::integration::StoredIntegration;
-use crate::item::{self, Item, key};
+use crate::item::{self, Item, SCHEMA, key};
 use crate::load::beginning;
 use crate::pause::Pause;
 use crate::transact::{Key, Write};
@@ -165,7 +165,11 @@ impl Ledger {
 /// The line of the directory: attributes that this version does not know stay.
 fn directory_line(line: &DirectoryEntry) -> Result<Write, LedgerError> {
     let key = Key::new(key::DIRECTORY, key::integration(&line.provider, &line.account));
-    let expression = whole(line.to_item()?, Expression::default());
+    let mut ours_or_none = Expression::default();
+    let (pk, schema) = (ours_or_none.name("pk"), ours_or_none.name("schema"));
+    let ours = ours_or_none.value(number(SCHEMA));
+    let condition = ours_or_none.when(format!("(attribute_not_exists({pk}) OR {schema} <= {ours})"));
+    let expression = whole(line.to_item()?, condition);
     Ok(Write::Update(key, if line.retired_at.is_none() { expression.remove("retired_at") } else { expression }))
 }
 

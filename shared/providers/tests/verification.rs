@@ -144,6 +144,7 @@ fn a_rotation_tries_every_secret_and_says_which_one_it_was() {
     for (name, configured, secret) in every_way() {
         let other = match configured.scheme() {
             "standard-webhooks" => Secret::new("whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD").unwrap(),
+            "path-token" => Secret::new("another").unwrap(),
             _ if name == "generic/everything" => Secret::new("0101").unwrap(),
             _ => Secret::new("an:other").unwrap(),
         };
@@ -175,6 +176,10 @@ fn a_broken_configuration_shows_with_any_request() {
     }
     let basic = configured("thumbtack", None);
     assert_eq!(nobody.verify(&basic, &[secret("a:b"), secret("no-colon")]), encoding);
+    let path = configured("yelp", None);
+    for bad in ["a/b", "a?b", "a b", "ü"] {
+        assert_eq!(nobody.verify(&path, &[secret("good"), secret(bad)]), encoding, "{bad} is no segment of a path");
+    }
     let hex = generic(&json!({"key_encoding": "hex"}));
     assert_eq!(nobody.verify(&hex, &[secret("00"), secret("0")]), encoding);
     let url = generic(&json!({"signed": "{url}{body}"}));

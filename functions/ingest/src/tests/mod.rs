@@ -194,6 +194,8 @@ async fn a_body_over_the_limit_is_refused_and_never_cut() {
     let body = vec![b' '; hookbox_core::limits::MAX_BODY_BYTES + 1];
     let answer = stage.answer(Sender::of("stripe").body(&body, &[], None)).await;
     assert_eq!(answer.status, 413);
+    let unknown = stage.answer(delivery("/hooks/stripe/nobody", &[], &body)).await;
+    assert_eq!(unknown, answer, "whether the endpoint exists or not");
     assert!(stored_nothing(&stage).await);
 }
 
@@ -252,6 +254,31 @@ async fn each_element_of_a_batch_has_its_receipt_and_a_bad_one_fails_no_other() 
 }
 
 #[tokio::test]
+async fn a_repetition_within_a_batch_is_compared_with_what_is_stored() {
+    let stage = Stage::with("yelp").await;
+    let event = |text: &str| json!({"event_type": "NEW_EVENT", "event_id": "m", "lead_id": "l", "text": text});
+    assert_eq!(stage.answer(yelp_updates(&json!([event("one")]))).await.state(), "created");
+    let answer = stage.answer(yelp_updates(&json!([event("two"), event("one")]))).await.json();
+    let states: Vec<_> = answer["receipts"].as_array().unwrap().iter().map(|r| r["state"].clone()).collect();
+    assert_eq!(states, ["conflict", "duplicate"]);
+    let answer = stage.answer(yelp_updates(&json!([event("two"), event("two")]))).await.json();
+    let states: Vec<_> = answer["receipts"].as_array().unwrap().iter().map(|r| r["state"].clone()).collect();
+    assert_eq!(states, ["conflict", "conflict"]);
+}
+
+#[tokio::test]
+async fn a_receipt_of_a_newer_version_is_a_duplicate_by_its_key_alone() {
+    let stage = Stage::with("stripe").await;
+    let event = Sender::of("stripe").sample("evt_1");
+    let first = stage.answer(event.clone()).await;
+    let mut newer = stage.table.item(&first.receipt(), "head").await.expect("a receipt");
+    newer.insert("schema".to_owned(), aws_sdk_dynamodb::types::AttributeValue::N("99".to_owned()));
+    stage.table.put_item(newer.clone()).await;
+    assert_eq!(stage.answer(event).await.state(), "duplicate");
+    assert_eq!(stage.table.item(&first.receipt(), "head").await, Some(newer), "and is left alone");
+}
+
+#[tokio::test]
 async fn a_weak_identity_is_believed_for_its_window_and_then_a_new_event() {
     let stage = Stage::with("yelp").await;
     let opt_in = json!([{"event_type": "CONSUMER_PHONE_NUMBER_OPT_IN_EVENT", "lead_id": "lead-1"}]);
@@ -287,12 +314,15 @@ async fn a_table_out_of_reach_is_503_and_the_redelivery_gets_the_ordinary_succes
     let stage = Stage::with("stripe").await;
     let event = Sender::of("stripe").sample("evt_1");
     assert_eq!(stage.answer(Sender::of("stripe").sample("evt_0")).await.status, 200, "the configuration is known");
-    for _ in 0..100 {
+    let tries = 12;
+    for _ in 0..tries {
         stage.faults.on_next("TransactWriteItems", Fault::Throttle);
     }
     let failed = stage.answer(event.clone()).await;
     assert_eq!((failed.status, failed.retry_after.as_deref()), (503, Some("5")));
     assert_eq!(stage.counted("CommitFailed"), 1);
+    assert!(stage.faults.all_happened());
+    assert_eq!(stage.answer(event).await.state(), "created", "what was refused left nothing");
 }
 
 #[tokio::test]
@@ -313,7 +343,24 @@ async fn failing_to_count_a_duplicate_never_fails_the_answer() {
     for _ in 0..100 {
         stage.faults.on_next("UpdateItem", Fault::Throttle);
     }
-    assert_eq!(stage.answer(event).await.state(), "duplicate");
+    let answer = stage.answer(event).await;
+    assert_eq!(answer.state(), "duplicate");
+    assert_eq!(receipt(&stage, &answer.receipt()).await.duplicate_count, 0, "it could not be counted");
+}
+
+#[tokio::test]
+async fn an_event_of_a_foreign_tenant_is_stored_nowhere() {
+    let stage = Stage::new().await;
+    let tenants = vec!["biz".to_owned()];
+    stage.configure(&hookbox_core::integration::Integration { tenants, ..integration("yelp") }).await;
+    let update = json!([{"event_type": "NEW_EVENT", "event_id": "a", "lead_id": "lead-1"}]);
+    assert_eq!(stage.answer(yelp_updates(&update)).await.state(), "created");
+    let before = stage.table.items().await.len();
+    let foreign = json!({"time": "2022-06-09T10:00:00+00:00", "object": "business",
+        "data": {"id": "another", "updates": [{"event_type": "NEW_EVENT", "event_id": "b", "lead_id": "lead-1"}]}});
+    let answer = stage.answer(Sender::of("yelp").body(foreign.to_string().as_bytes(), &[], None)).await;
+    assert_eq!((answer.status, stage.table.items().await.len()), (403, before));
+    assert_eq!(stage.counted("VerificationFailed"), 1);
 }
 
 #[tokio::test]
@@ -343,6 +390,8 @@ fn what_may_not_stand_in_a_uri_ends_no_process() {
     ] {
         let mut event = delivery(path, &[("host".to_owned(), "a.example".to_owned())], b"");
         event["rawQueryString"] = query.into();
+        event["headers"]["x-forwarded-proto"] = "a b".into();
+        event["headers"]["host"] = "a b".into();
         received(event);
     }
 }

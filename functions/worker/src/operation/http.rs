@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use hookbox_core::integration::{Idempotency, Target};
+use hookbox_core::integration::{Idempotency, SecretRef, Target};
 use hookbox_core::key::JobKey;
 use hookbox_core::name::{Account, OperationName, Provider};
 use hookbox_core::outcome::{Outcome, Report, of_http_status};
@@ -12,6 +12,7 @@ use hookbox_core::time::Timestamp;
 use hookbox_runtime::{SecretText, Secrets};
 use http::header::{HeaderMap, RETRY_AFTER};
 use jiff::fmt::rfc2822;
+use tokio::time::Instant;
 
 use super::exchange::{Exchange, ExchangeError};
 use super::{Asked, Call, Operation, Question, misconfigured};
@@ -41,14 +42,26 @@ impl HttpOperation {
         let Target::Http { url, signing_secret, not_done_statuses } = &call.operation.target else {
             return Err(misconfigured("target", "not an http operation"));
         };
-        let secret = self.secrets.get(signing_secret).await;
-        let secret = secret.map_err(|error| misconfigured("signing-secret", &error.to_string()))?;
+        let (secret, left) = self.secret(signing_secret, call.timeout).await;
+        let secret = secret.map_err(|error| misconfigured("signing-secret", &error))?;
         let request = delivery(url, call.facts, call.payload, secret.expose(), call.now).map_err(unsendable)?;
-        let answer = self.exchange.exchange(request, call.timeout).await.map_err(|error| failed(&error, ""))?;
+        let answer = self.exchange.exchange(request, left).await.map_err(|error| failed(&error, ""))?;
         let status = answer.status();
         let outcome = of_http_status(status.as_u16(), retry_after(answer.headers(), call.now), not_done_statuses);
         let outcome = self.judged(call.facts, status, outcome);
         Ok(Report::new(outcome, &format!("http-{}", status.as_u16()), &answered(status)))
+    }
+
+    /// The signing secret, and what is left of `timeout` afterwards. Reading it has half of the time at most: when that
+    /// is not enough, no call was made, and that is known.
+    async fn secret(&self, reference: &SecretRef, timeout: Duration) -> (Result<SecretText, String>, Duration) {
+        let begun = Instant::now();
+        let read = tokio::time::timeout(timeout / 2, self.secrets.get(reference)).await;
+        let secret = match read {
+            Ok(secret) => secret.map_err(|error| error.to_string()),
+            Err(_) => Err(format!("`{reference}` was not read in time")),
+        };
+        (secret, timeout.saturating_sub(begun.elapsed()))
     }
 
     /// 403 is about the job, until three different jobs in a row get it: then it is about us.
@@ -72,16 +85,16 @@ impl HttpOperation {
 
     async fn put_question(&self, asked: &Question<'_>) -> Result<Asked, Asked> {
         let url = address(asked)?;
-        let secret = match &asked.operation.target {
+        let (secret, left) = match &asked.operation.target {
             Target::Http { signing_secret, .. } => {
-                let secret = self.secrets.get(signing_secret).await;
-                Some(secret.map_err(|error| no_answer("signing-secret", &error.to_string()))?)
+                let (secret, left) = self.secret(signing_secret, asked.timeout).await;
+                (Some(secret.map_err(|error| no_answer("signing-secret", &error))?), left)
             }
-            Target::Sqs { .. } | Target::Custom { .. } => None,
+            Target::Sqs { .. } | Target::Custom { .. } => (None, asked.timeout),
         };
         let request = question(&url, asked.facts, secret.as_ref().map(SecretText::expose), asked.now)
             .map_err(|error| cannot_tell("ask-address", &error.to_string()))?;
-        let answer = self.exchange.exchange(request, asked.timeout).await;
+        let answer = self.exchange.exchange(request, left).await;
         let answer = answer.map_err(|error| Asked::NoAnswer(failed(&error, "ask-")))?;
         let status = answer.status();
         let outcome = of_http_status(status.as_u16(), retry_after(answer.headers(), asked.now), &[]);

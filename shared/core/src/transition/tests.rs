@@ -15,7 +15,7 @@ use crate::event::{Disposition, Event, Identity, Payload};
 use crate::integration::{Idempotency, Integration, Operation, Retention, SecretRef, Target};
 use crate::invariants;
 use crate::job::{AttemptOutcome, Job, Mode, ReviewReason, State, Status};
-use crate::limits::{DEFAULT_KEY_RETENTION, MAX_WAKES};
+use crate::limits::{BACKLOG_PATIENCE, DEFAULT_KEY_RETENTION, MAX_WAKES};
 use crate::outcome::{Outcome, Report};
 use crate::receipt::{Arrival, Folder};
 use crate::retry::Jitter;
@@ -247,6 +247,9 @@ fn doubt_about_an_earlier_call_outlives_a_later_clear_failure() {
     let job = finished(&job, &op, UNKNOWN, START);
     let later = START.plus(Duration::from_secs(10));
     let (job, _) = called(&job, &op, later);
+    let waiting = finished(&job, &op, TRANSIENT, later);
+    let removed = review(&waiting, ReviewReason::OperationRemoved, "", later).expect("it waits for an attempt");
+    assert_eq!(removed.state, State::Review { reason: ReviewReason::Uncertain });
     let permanent = finished(&job, &op, Outcome::Permanent, later);
     assert_eq!(permanent.state, State::Review { reason: ReviewReason::Uncertain });
     assert_eq!(finished(&job, &op, Outcome::Done, later).uncertain, None);
@@ -307,6 +310,8 @@ fn a_backlog_moves_pending_entries_and_sends_nothing() {
     let job = pending();
     assert!(matches!(wake(&job, Backlog::Yes, due), Wake::Move(_)));
     assert!(matches!(wake(&job, Backlog::No, START), Wake::Leave), "not its time");
+    let given_up = START.plus(BACKLOG_PATIENCE);
+    assert!(matches!(wake(&job, Backlog::Yes, given_up), Wake::Send(_)), "a backlog that never ends hides no job");
     let (leased, _) = called(&job, &operation(Idempotency::key()), due);
     match wake(&leased, Backlog::No, due) {
         Wake::Move(moved) => assert_eq!((moved.open_at, moved.wakes), (Some(due.plus(LEASE)), 0)),

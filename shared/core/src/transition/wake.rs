@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::job::{Job, ReviewReason, State, Status};
-use crate::limits::{MAX_WAKE_INTERVAL, MAX_WAKES, REVIEW_NOTICE_INTERVAL};
+use crate::limits::{BACKLOG_PATIENCE, MAX_WAKE_INTERVAL, MAX_WAKES, REVIEW_NOTICE_INTERVAL};
 use crate::time::Timestamp;
 
 use super::review::review;
@@ -48,7 +48,9 @@ pub fn wake(job: &Job, backlog: Backlog, now: Timestamp) -> Wake {
         (State::Retrying { next_attempt_at }, _) if *next_attempt_at > now => {
             Wake::Move(entry_moved(job, *next_attempt_at))
         }
-        (State::Pending, _) if backlog == Backlog::Yes => Wake::Move(entry_moved(job, now.plus(interval(job.wakes)))),
+        (State::Pending, _) if backlog == Backlog::Yes && now.since(job.received_at) < BACKLOG_PATIENCE => {
+            Wake::Move(entry_moved(job, now.plus(interval(job.wakes))))
+        }
         (State::Pending | State::Retrying { .. } | State::Processing { .. }, _) => due(job, now),
     }
 }

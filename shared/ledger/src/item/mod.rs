@@ -45,8 +45,14 @@ pub(crate) fn read<T: DeserializeOwned>(item: Item) -> Result<T, ItemError> {
     serde_dynamo::aws_sdk_dynamodb_1::from_item(item).map_err(|error| ItemError::Corrupt {
         pk,
         sk,
-        what: error.to_string(),
+        what: without_values(&error.to_string()),
     })
+}
+
+/// The reader's message as far as it cannot quote a value of the item.
+fn without_values(message: &str) -> String {
+    let named = ["missing field", "unknown field", "duplicate field"].iter().any(|start| message.starts_with(start));
+    if named { message.to_owned() } else { "an attribute is not of the expected form".to_owned() }
 }
 
 /// Refuses an item of a newer schema or of none.

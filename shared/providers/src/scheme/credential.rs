@@ -51,11 +51,14 @@ impl Credential {
     }
 
     pub(super) fn verify(&self, request: &Request<'_>, secrets: &[Secret]) -> Result<Match, Refusal> {
-        if matches!(self, Self::Basic) {
-            let whole = |secret: &Secret| secret.text().contains(':');
-            if let Some(index) = secrets.iter().position(|secret| !whole(secret)) {
-                return Err(Misconfiguration::SecretEncoding { index }.into());
-            }
+        let usable = |secret: &Secret| match self {
+            Self::Basic => secret.text().contains(':'),
+            // Anything else would be encoded on its way, or end the segment.
+            Self::PathToken => secret.text().bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~+=".contains(&b)),
+            Self::Bearer | Self::Token { .. } => true,
+        };
+        if let Some(index) = secrets.iter().position(|secret| !usable(secret)) {
+            return Err(Misconfiguration::SecretEncoding { index }.into());
         }
         let given: Vec<u8> = match self {
             Self::Basic => {
