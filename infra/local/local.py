@@ -210,6 +210,10 @@ def main(argv: list[str]) -> int:
     except BrokenPipeError:  # `local.py logs | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except (OSError, OverflowError) as error:  # a file, a port or a disk that is not as it must be
+        print(f"Could not {arguments.command}: {error}\nWhat to do: check the paths and the port that were given",
+              file=sys.stderr)
+        return 1
     return 0
 
 

@@ -53,7 +53,14 @@ fn target(table: &OperationTable, problems: &mut Vec<Problem>) -> Option<Target>
     let kind = table.target.get_ref().as_str();
     refuse_foreign_keys(table, kind, problems);
     for url in [&table.url, &table.reconcile_url].into_iter().flatten() {
-        refuse_credentials(url, problems);
+        if carries_credentials(url) {
+            let says = "this address carries a user name or a password, and it is not kept as a secret";
+            problems.push(Problem::new(url.span(), says).write("the address without it: calls are signed").hide());
+        } else if !is_callable(url) {
+            let says = "this address cannot be called: its host, its port or a character in it is not valid";
+            let write = "https://host.example/path, other characters percent-encoded";
+            problems.push(Problem::new(url.span(), says).write(write));
+        }
     }
     match kind {
         "http" => {
@@ -93,12 +100,19 @@ fn required<T: Clone>(
 }
 
 /// An address with a password in it would be a secret in the table and in every difference that is shown.
-fn refuse_credentials(url: &Spanned<String>, problems: &mut Vec<Problem>) {
+fn carries_credentials(url: &Spanned<String>) -> bool {
     let authority = url.get_ref().split("//").nth(1).and_then(|rest| rest.split(['/', '?', '#']).next());
-    if authority.is_some_and(|authority| authority.contains('@')) {
-        let says = "this address carries a user name or a password, and it is not kept as a secret";
-        problems.push(Problem::new(url.span(), says).write("the address without it: calls are signed").hide());
-    }
+    authority.is_some_and(|authority| authority.contains('@'))
+}
+
+/// Whether the worker's HTTP client takes the address: one that it does not would send every event to review.
+fn is_callable(url: &Spanned<String>) -> bool {
+    let filled = url.get_ref().replace(['{', '}'], "");
+    filled.parse::<http::Uri>().is_ok_and(|uri| {
+        let authority = uri.authority().map_or("", http::uri::Authority::as_str);
+        let states_port = authority.rsplit(']').next().is_some_and(|rest| rest.contains(':'));
+        uri.host().is_some_and(|host| !host.is_empty()) && states_port == uri.port().is_some()
+    })
 }
 
 /// Keys that belong to another type are refused: whoever wrote them believes that they do something.

@@ -45,6 +45,16 @@ fn problems(text: &str) -> String {
     ConfigFile::parse(Source::new("hookbox.toml", text)).expect_err("not valid").to_string()
 }
 
+#[test]
+fn an_address_that_nobody_can_call_is_refused() {
+    let with = |url: &str| {
+        operation(&format!("type = \"http\"\nurl = \"{url}\"\nidempotency = \"none\"\nsigning_secret = \"env:S\"\n"))
+    };
+    for url in ["http://[::1/", "http://ex.com:99999/", "http://exämple.com/", "http://?x"] {
+        assert!(with(url).contains("cannot be called") || with(url).contains("absolute"), "{url}: {}", with(url));
+    }
+}
+
 /// A file whose only operation has these lines.
 fn operation(lines: &str) -> String {
     let head = "[[integration]]\nprovider = \"stripe\"\naccount = \"a\"\nsecrets = [\"env:S\"]\n";

@@ -158,8 +158,9 @@ fn read(rule: &Rule, view: &View<'_>, digest: Digest, evidence: IdentityWindow) 
         identity,
         weak,
         event_id: optional(&fields.id, "id", view)?,
-        resource: optional(&fields.resource, "resource", view)?,
-        tenant: optional(&fields.tenant, "tenant", view)?,
+        // Facts beside the identity: what cannot be read of them is left out, and the event is kept.
+        resource: optional(&fields.resource, "resource", view).ok().flatten(),
+        tenant: optional(&fields.tenant, "tenant", view).ok().flatten(),
         version: optional(&fields.version, "version", view)?,
         occurred_at: fields.occurred_at.text(view).ok().flatten().and_then(|text| fields.time_unit.read(&text)),
         disposition: rule.ignore.clone().map_or(Disposition::Accepted, Disposition::Ignored),
