@@ -130,7 +130,10 @@ impl Terminal {
     pub fn time(&self, at: Timestamp) -> String {
         let Ok(at) = jiff::Timestamp::from_millisecond(at.as_millis()) else { return at.to_string() };
         let local = at.to_zoned_datetime(self.zone.clone());
-        let offset = if self.zone == TimeZone::UTC { "UTC".to_owned() } else { local.strftime("%:z").to_string() };
+        let offset = match local.offset().seconds() {
+            0 => "UTC".to_owned(),
+            _ => local.strftime("%:z").to_string(),
+        };
         format!("{} {offset}", local.strftime("%Y-%m-%d %H:%M:%S%.3f"))
     }
 }

@@ -109,7 +109,7 @@ fn deliveries(receipt: &Receipt, terminal: &mut Terminal) -> io::Result<()> {
         ]);
     }
     print(&columns, terminal)?;
-    let shown = receipt.arrivals.len() as u64;
+    let shown = (receipt.arrivals.len() + receipt.conflicts.len()) as u64;
     let more = (duplicates + 1).saturating_sub(shown);
     if more > 0 { terminal.say(format_args!("  {more} more, counted only")) } else { Ok(()) }
 }
