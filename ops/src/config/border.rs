@@ -115,7 +115,7 @@ impl Places {
             InvalidIntegration::Timeout(name) => of(name, |places| &places.timeout),
             InvalidIntegration::PayloadRetention => self.payload_retention.clone(),
             InvalidIntegration::ReceiptRetention => self.receipt_retention.clone(),
-            InvalidIntegration::Url(name) => of(name, |places| &places.url),
+            InvalidIntegration::Url(name) | InvalidIntegration::ReconcileName(name) => of(name, |places| &places.url),
             InvalidIntegration::NotDoneStatus(name) => of(name, |places| &places.not_done_statuses),
         }
     }

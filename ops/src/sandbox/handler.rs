@@ -35,7 +35,11 @@ impl Sandbox {
         let book = self.book();
         match path.strip_prefix("/effects") {
             Some("") => answer(200, &json!(book)),
-            Some(key) => match book.entry(key.trim_start_matches('/')).filter(|entry| entry.effects > 0) {
+            // The worker asks percent-encoded; of a job key only the colons are.
+            Some(key) => match book
+                .entry(&key.trim_start_matches('/').replace("%3A", ":").replace("%3a", ":"))
+                .filter(|entry| entry.effects > 0)
+            {
                 Some(entry) => answer(200, &json!(entry)),
                 None => answer(404, &json!({"reason": "no effect happened under this key"})),
             },

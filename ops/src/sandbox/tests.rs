@@ -203,3 +203,16 @@ async fn other_machines_reach_it_only_when_that_is_wanted() {
     ");
     assert_eq!(captured.out(), "");
 }
+
+#[tokio::test]
+async fn an_effect_is_found_as_the_worker_asks_for_it() {
+    let rehearsal = Rehearsal::with(None).await;
+    let key = format!("{}:crm-upsert:v1", "0".repeat(64));
+    rehearsal.post("/ok", &key).send().await.unwrap();
+    let encoded = key.replace(':', "%3A");
+    for (asked, found) in [(key.as_str(), StatusCode::OK), (&encoded, StatusCode::OK), ("none", StatusCode::NOT_FOUND)]
+    {
+        let answer = rehearsal.client.get(format!("{}/effects/{asked}", rehearsal.url)).send().await.unwrap();
+        assert_eq!(answer.status(), found, "{asked}");
+    }
+}

@@ -202,6 +202,10 @@ pub enum InvalidIntegration {
     /// The address cannot be called.
     #[error("operation `{0}`: `url` must be an absolute http:// or https:// address")]
     Url(OperationName),
+    /// A name that nothing is filled in for: the destination would be asked for something else, answer "not found", and
+    /// the call would be made again.
+    #[error("operation `{0}`: `reconcile_url` takes {{job_key}}, {{event_id}} and {{resource}}, and no other braces")]
+    ReconcileName(OperationName),
     /// A status that can never mean that nothing was done.
     #[error("operation `{0}`: `not_done_statuses` takes statuses from 300 to 599")]
     NotDoneStatus(OperationName),
@@ -283,6 +287,9 @@ impl Operation {
         }
         match &self.idempotency {
             Idempotency::Reconcile { url } if !is_absolute(url) => Err(InvalidIntegration::Url(self.name.clone())),
+            Idempotency::Reconcile { url } if !names_are_known(url) => {
+                Err(InvalidIntegration::ReconcileName(self.name.clone()))
+            }
             _ => Ok(()),
         }
     }
@@ -293,6 +300,13 @@ impl Idempotency {
     pub fn key() -> Self {
         Self::Key { retention: DEFAULT_KEY_RETENTION }
     }
+}
+
+/// Whether every brace of the template belongs to a name that is filled in.
+fn names_are_known(template: &str) -> bool {
+    let filled =
+        ["{job_key}", "{event_id}", "{resource}"].iter().fold(template.to_owned(), |text, name| text.replace(name, ""));
+    !filled.contains(['{', '}'])
 }
 
 fn is_absolute(url: &str) -> bool {
@@ -311,5 +325,27 @@ mod seconds {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
         u64::deserialize(deserializer).map(Duration::from_secs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_with_an_unknown_name_is_refused() {
+        let valid = |url: &str| {
+            let target = Target::Sqs { queue_url: "https://sqs.example/q".into() };
+            Operation::new("x".parse().unwrap(), Idempotency::Reconcile { url: url.into() }, target).validate().is_ok()
+        };
+        assert!(valid("https://a.example/{job_key}?e={event_id}&r={resource}"));
+        for url in [
+            "https://a.example/{jobkey}",
+            "https://a.example/{job_key",
+            "https://a.example/{}",
+            "https://a.example/{{job_key}}",
+        ] {
+            assert!(!valid(url), "{url}");
+        }
     }
 }
