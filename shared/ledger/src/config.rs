@@ -50,19 +50,8 @@ impl Ledger {
         provider: &Provider,
         account: &Account,
     ) -> Result<Option<Integration>, LedgerError> {
-        let key = Key::new(key::integration(provider, account), key::CONFIG).into_attributes();
-        let mut tries = self.tries();
-        loop {
-            let call =
-                self.client.get_item().table_name(self.table.as_ref()).set_key(Some(key.clone())).consistent_read(true);
-            match tries.make(call.send()).await {
-                Ok(found) => {
-                    let stored = found.item.map(StoredIntegration::from_item).transpose()?;
-                    return Ok(stored.map(|stored| stored.integration));
-                }
-                Err(failure) => tries.again(failure).await?,
-            }
-        }
+        let item = self.get(Key::new(key::integration(provider, account), key::CONFIG)).await?;
+        Ok(item.map(StoredIntegration::from_item).transpose()?.map(|stored| stored.integration))
     }
 
     /// The configuration of a connection together with its pauses, in one consistent query.

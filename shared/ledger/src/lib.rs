@@ -21,7 +21,9 @@ mod expression;
 mod retry;
 mod transact;
 
+mod replace;
 mod config;
+mod own_profile;
 mod ingest;
 mod receipt;
 
@@ -30,9 +32,11 @@ mod plan;
 mod write_job;
 
 mod audit;
+mod bulk;
 mod entries;
 mod move_entry;
 mod pause;
+mod rate;
 
 pub mod stream;
 
@@ -49,11 +53,13 @@ use hookbox_core::surroundings::Random;
 use hookbox_core::time::Timestamp;
 
 pub use audit::{Audit, Subject};
+pub use bulk::{Bulk, BulkState};
 pub use config::{Configured, DirectoryEntry};
 pub use entries::{Cursor, HistoryQuery, InvalidCursor, OpenEntry, OpenQuery, Page, ReceiptEntry, ResourceQuery};
 pub use error::{ItemError, LedgerError, Stored};
 pub use ingest::Ingested;
 pub use load::{Loaded, Unreadable};
+pub use own_profile::OwnProfile;
 pub use pause::Pause;
 pub use write_job::Held;
 
