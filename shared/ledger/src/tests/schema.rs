@@ -96,6 +96,21 @@ async fn a_newer_sibling_does_not_stand_in_the_way_and_a_newer_payload_does() {
 }
 
 #[tokio::test]
+async fn a_broken_payload_does_not_keep_its_job_from_ending() {
+    let world = World::new().await;
+    let before = world.committed(&["a"]).await;
+    let mut broken = world.item(&before, "payload#000").await.unwrap();
+    broken.remove("schema");
+    world.table.put_item(broken.clone()).await;
+    let reviewed = world.reviewed(&before, &before.jobs[0]).await;
+    let loaded = world.reload(&before).await;
+    let dismissed = hookbox_core::transition::dismiss::dismiss(&reviewed, START).unwrap();
+    world.ledger.write_job(&loaded, &reviewed, &dismissed).await.unwrap();
+    assert_eq!(world.reload(&before).await.jobs, [dismissed]);
+    assert_eq!(world.item(&before, "payload#000").await, Some(broken));
+}
+
+#[tokio::test]
 async fn attributes_that_this_version_does_not_know_are_kept() {
     let world = World::new().await;
     let loaded = world.committed(&["deliver"]).await;
