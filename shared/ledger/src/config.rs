@@ -6,11 +6,11 @@ use hookbox_core::time::Timestamp;
 
 use crate::Ledger;
 use crate::classify::{Failure, Verdict};
-use crate::error::{LedgerError, Stored};
+use crate::error::{ItemError, LedgerError, Stored};
 use crate::expression::{Expression, number, text};
 use crate::item::integration::StoredIntegration;
 use crate::item::{self, Item, SCHEMA, key};
-use crate::load::beginning;
+use crate::load::{Listing, beginning};
 use crate::pause::Pause;
 use crate::transact::{Key, Write};
 
@@ -20,13 +20,13 @@ pub struct Configured {
     /// What `apply` wrote.
     pub integration: Integration,
     /// Which of its operations are paused.
-    pub pauses: Vec<Pause>,
+    pub pauses: Listing<Pause>,
 }
 
 impl Configured {
-    /// The pause of this operation.
-    pub fn pause(&self, operation: &OperationName) -> Option<&Pause> {
-        self.pauses.iter().find(|pause| pause.operation == *operation)
+    /// The pause of this operation; an error when there is one that this version cannot read.
+    pub fn pause(&self, operation: &OperationName) -> Result<Option<&Pause>, ItemError> {
+        self.pauses.of_operation(operation)
     }
 }
 
@@ -41,6 +41,17 @@ pub struct DirectoryEntry {
     pub rev: u64,
     /// Since when it is no longer configured. The line stays: there may still be receipts of it.
     pub retired_at: Option<Timestamp>,
+}
+
+impl Listing<DirectoryEntry> {
+    /// The line of this connection; an error when there is one that this version cannot read.
+    pub fn of_connection(&self, provider: &Provider, account: &Account) -> Result<Option<&DirectoryEntry>, ItemError> {
+        let sk = key::integration(provider, account);
+        match self.unreadable.iter().find(|item| item.sk == sk) {
+            Some(item) => Err(item.error.clone()),
+            None => Ok(self.items.iter().find(|line| line.provider == *provider && line.account == *account)),
+        }
+    }
 }
 
 impl Ledger {
@@ -75,21 +86,23 @@ impl Ledger {
         // every change of the configuration, so it is short.
         let mut integration = None;
         let mut pauses = Vec::new();
+        // An unreadable pause is kept beside the others: it stops its own operation and no other.
         for item in self.query(configuration(provider, account), None).await? {
             let (_, sk) = item::names(&item);
             if sk == key::CONFIG {
                 integration = Some(StoredIntegration::from_item(item)?.integration);
             } else if sk.starts_with(key::PAUSE) {
-                pauses.push(Pause::from_item(item)?);
+                pauses.push(item);
             }
         }
+        let pauses = Listing::of(pauses, Pause::from_item);
         Ok(integration.map(|integration| Configured { integration, pauses }))
     }
 
     /// Every connection that was ever configured.
-    pub async fn directory(&self) -> Result<Vec<DirectoryEntry>, LedgerError> {
+    pub async fn directory(&self) -> Result<Listing<DirectoryEntry>, LedgerError> {
         let items = self.query(beginning(key::DIRECTORY, "integration#"), None).await?;
-        Ok(items.into_iter().map(DirectoryEntry::from_item).collect::<Result<_, _>>()?)
+        Ok(Listing::of(items, DirectoryEntry::from_item))
     }
 
     /// Writes a configuration and its line in the directory in one transaction. `replaces` is the revision that was

@@ -1,5 +1,6 @@
 //! Held jobs: they wait while their pause stands, and are released when it is gone.
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use hookbox_core::job::State;
 use hookbox_core::key::JobKey;
 use hookbox_core::outcome::ErrorText;
@@ -54,6 +55,35 @@ async fn held_jobs_wait_for_their_own_pause_to_end() {
     world.clock.advance(5 * MINUTE);
     let swept = world.sweep().await;
     assert_eq!((swept.tally.woken, swept.gauges.held), (1, Some(1)), "and if the stream does not, it is overdue");
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_stands_and_holds_nothing_else_up() {
+    let world = World::new().await;
+    world.ledger.put_integration(&integration(&["crm-upsert", "deliver"]), None).await.unwrap();
+    let (deliver, upsert) = (world.pause("deliver").await, world.pause("crm-upsert").await);
+    let jobs = world.commit("evt_1", &["crm-upsert", "deliver"]).await.jobs;
+    world.hold(&jobs[0].key, &upsert).await;
+    world.hold(&jobs[1].key, &deliver).await;
+    world.ledger.delete_pause(&deliver).await.unwrap();
+    let newer = AttributeValue::N("99".to_owned());
+    let mut pause = world.table.item("integration#stripe#demo", "pause#crm-upsert").await.unwrap();
+    pause.insert("schema".to_owned(), newer.clone());
+    let mut line = world.table.item("directory", "integration#stripe#demo").await.unwrap();
+    line.extend([
+        ("sk".to_owned(), AttributeValue::S("integration#stripe#other".to_owned())),
+        ("schema".to_owned(), newer),
+    ]);
+    for item in [pause, line] {
+        world.table.put_item(item).await;
+    }
+    world.clock.advance(MINUTE);
+    let swept = world.sweep().await;
+    assert_eq!(swept.tally, Tally { released: 1, unreadable: 2, ..Tally::default() });
+    assert_eq!(swept.gauges.held, None, "the unreadable line may have held jobs");
+    assert_eq!(world.state(&jobs[0].key).await, State::Held, "its pause may say anything");
+    assert_eq!(world.state(&jobs[1].key).await, State::Pending);
+    assert!(world.logs().contains("pause#crm-upsert") && world.logs().contains("integration#stripe#other"));
 }
 
 #[tokio::test]
