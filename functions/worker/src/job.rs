@@ -117,7 +117,7 @@ impl<'a> Run<'a> {
             let next = review(&job, ReviewReason::OperationRemoved, detail, self.now())?;
             return self.write(&loaded, &job, &next).await.map(Some);
         };
-        match configured.pause(&key.operation) {
+        match configured.pause(&key.operation).map_err(LedgerError::from)? {
             Some(pause) => self.hold(&loaded, &job, pause, configured, operation).await,
             None => self.claim(&loaded, &job, configured, operation).await.map(Some),
         }

@@ -2,7 +2,7 @@
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use hookbox_core::integration::Integration;
-use hookbox_ledger::DirectoryEntry;
+use hookbox_ledger::{DirectoryEntry, Listing};
 use similar::{ChangeTag, TextDiff};
 
 use crate::config::{ConfigFile, text};
@@ -24,6 +24,8 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// Integrations of the table that the file does not name.
     pub not_in_file: Vec<String>,
+    /// Lines of the directory that this version cannot read: what they stand for is left alone.
+    pub unreadable: Vec<String>,
 }
 
 /// One integration of the file against the table.
@@ -61,9 +63,10 @@ impl Plan {
                 .iter()
                 .any(|step| step.integration.provider == entry.provider && step.integration.account == entry.account)
         };
-        let left = directory.iter().filter(|entry| entry.retired_at.is_none() && !in_file(entry));
+        let left = directory.items.iter().filter(|entry| entry.retired_at.is_none() && !in_file(entry));
         let not_in_file = left.map(|entry| format!("{}/{}", entry.provider, entry.account)).collect();
-        Ok(Self { steps, not_in_file })
+        let unreadable = directory.unreadable.iter().map(|line| line.error.to_string()).collect();
+        Ok(Self { steps, not_in_file, unreadable })
     }
 
     /// The steps that write.
@@ -81,6 +84,10 @@ impl Plan {
             let left = terminal.paint(Tone::Quiet, left);
             terminal.say(left)?;
         }
+        for why in &self.unreadable {
+            let line = terminal.paint(Tone::Bad, format!("unreadable and left alone: {why}"));
+            terminal.say(line)?;
+        }
         if self.changes().next().is_none() {
             terminal.say("nothing to do")?;
         }
@@ -88,11 +95,13 @@ impl Plan {
     }
 }
 
-async fn step(declared: &Integration, directory: &[DirectoryEntry], table: &Table) -> Result<Step, Failure> {
+async fn step(declared: &Integration, directory: &Listing<DirectoryEntry>, table: &Table) -> Result<Step, Failure> {
     let (provider, account) = (&declared.provider, &declared.account);
     let stored = table.ledger.integration(provider, account).await;
-    let stored = stored.map_err(|error| table.failure(&format!("read integration {provider}/{account}"), &error))?;
-    let of_directory = directory.iter().find(|entry| entry.provider == *provider && entry.account == *account);
+    let attempted = format!("read integration {provider}/{account}");
+    let stored = stored.map_err(|error| table.failure(&attempted, &error))?;
+    let of_directory = directory.of_connection(provider, account);
+    let of_directory = of_directory.map_err(|error| table.failure(&attempted, &error.into()))?;
     let mut integration = declared.clone();
     let change = match stored {
         // One that was retired goes on where it stopped, so that no two configurations ever share a revision.

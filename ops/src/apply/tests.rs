@@ -51,7 +51,7 @@ async fn a_dry_run_shows_and_writes_nothing() {
     let (answer, out) = run(FILE, &table, Intent::DryRun).await;
     assert_eq!(answer.unwrap(), Answer::No, "there are differences");
     insta::assert_snapshot!(out);
-    assert_eq!(table.ledger.directory().await.unwrap(), []);
+    assert_eq!(table.ledger.directory().await.unwrap().items, []);
     assert_eq!(stored(&table, "stripe/main").await, None);
 }
 
@@ -124,7 +124,7 @@ async fn nothing_is_written_without_a_yes() {
       why: nobody can be asked: standard input is no terminal
       try: --yes to write, --dry-run to look
     ");
-    assert_eq!(table.ledger.directory().await.unwrap(), []);
+    assert_eq!(table.ledger.directory().await.unwrap().items, []);
 
     let (mut says_yes, _) = Captured::answering("y\n");
     assert_eq!(apply(&file(FILE), &table, Intent::Ask, &mut says_yes).await.unwrap(), Answer::Yes);

@@ -85,10 +85,10 @@ impl Expression {
         self
     }
 
-    /// Adds to the number, which need not be there.
+    /// Adds a number to the number, or a set to the set, which need not be there.
     #[must_use]
-    pub(crate) fn add(mut self, attribute: &str, amount: u32) -> Self {
-        let action = format!("{} {}", self.name(attribute), self.value(number(amount)));
+    pub(crate) fn add(mut self, attribute: &str, amount: AttributeValue) -> Self {
+        let action = format!("{} {}", self.name(attribute), self.value(amount));
         self.add.push(action);
         self
     }

@@ -58,7 +58,7 @@ pub use config::{Configured, DirectoryEntry};
 pub use entries::{Cursor, HistoryQuery, InvalidCursor, OpenEntry, OpenQuery, Page, ReceiptEntry, ResourceQuery};
 pub use error::{ItemError, LedgerError, Stored};
 pub use ingest::Ingested;
-pub use load::{Loaded, Unreadable};
+pub use load::{Listing, Loaded, Unreadable};
 pub use own_profile::OwnProfile;
 pub use pause::Pause;
 pub use write_job::Held;

@@ -37,7 +37,7 @@ impl Ledger {
         let (ours, most) = (free.value(number(SCHEMA)), free.value(number(limit)));
         let free = free
             .when(format!("(attribute_not_exists({pk}) OR ({schema} <= {ours} AND {calls} < {most}))"))
-            .add("calls", 1)
+            .add("calls", number(1))
             .set("schema", number(SCHEMA))
             .set("expires_at", number(second.plus(KEPT).to_epoch_seconds().get()));
         let mut tries = self.tries();

@@ -217,6 +217,7 @@ proptest! {
         rev in any::<u64>(),
         tenants in proptest::collection::vec(text(), 0..3),
         retired_at in maybe(time()),
+        operations in proptest::collection::btree_set("[a-z0-9-]{1,40}", 0..4),
     ) {
         let integration = Integration {
             rev, tenants, verify: Some(serde_json::json!({"header": "x-sig", "tolerance": 300, "f": 0.1})),
@@ -224,6 +225,7 @@ proptest! {
         };
         let line = DirectoryEntry {
             provider: integration.provider.clone(), account: integration.account.clone(), rev, retired_at,
+            operations: operations.iter().map(|name| name.parse().unwrap()).collect(),
         };
         let stored = StoredIntegration { integration, token: "t".into() };
         prop_assert_eq!(StoredIntegration::from_item(stored.to_item().unwrap()).unwrap(), stored);
