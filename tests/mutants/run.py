@@ -77,7 +77,9 @@ def build(guard: Guard) -> list[tuple[str, str]]:
     found = [
         (artifact["executable"], str(Path(artifact["manifest_path"]).parent))
         for artifact in artifacts
-        if artifact["reason"] == "compiler-artifact" and artifact["executable"] and artifact["target"]["name"] in guard.tests
+        if artifact["reason"] == "compiler-artifact"
+        and artifact["profile"]["test"]
+        and artifact["target"]["name"] in guard.tests
     ]
     if len(found) != len(guard.tests):
         sys.exit(f"`{guard.name}` names tests that do not exist: {guard.tests}")
