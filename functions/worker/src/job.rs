@@ -14,7 +14,7 @@ use hookbox_core::transition::hold::hold;
 use hookbox_core::transition::review::review;
 use hookbox_ledger::{Configured, Held, ItemError, Ledger, LedgerError, Loaded, Pause};
 use hookbox_queue::MessageError;
-use hookbox_runtime::{Dimension, Metric};
+use hookbox_runtime::{Dimension, Metric, chain};
 
 use crate::attempt::{GRACE, ask_limit};
 use crate::builder::Worker;
@@ -153,7 +153,7 @@ impl<'a> Run<'a> {
             return;
         }
         if let Err(error) = self.worker.queue.send(key, wait).await {
-            tracing::warn!(receipt = %key.receipt, operation = %key.operation, %error, "wake-up not sent");
+            tracing::warn!(receipt = %key.receipt, operation = %key.operation, error = chain(&error), "wake-up not sent");
         }
     }
 

@@ -5,7 +5,7 @@ use hookbox_core::integration::Integration;
 use hookbox_ledger::{DirectoryEntry, Listing};
 use similar::{ChangeTag, TextDiff};
 
-use crate::config::{ConfigFile, text};
+use crate::config::{ConfigFile, Declared, text};
 use crate::connection::Table;
 use crate::failure::Failure;
 use crate::terminal::{Terminal, Tone};
@@ -35,6 +35,8 @@ pub struct Step {
     pub integration: Integration,
     /// What that means.
     pub change: Change,
+    /// What is allowed and probably not meant, or was not stated.
+    pub warnings: Vec<String>,
 }
 
 /// What is done about one integration.
@@ -56,7 +58,7 @@ impl Plan {
     pub async fn make(file: &ConfigFile, table: &Table) -> Result<Self, Failure> {
         let directory = table.ledger.directory().await;
         let directory = directory.map_err(|error| table.failure("read the directory of integrations", &error))?;
-        let declared = file.declared.iter().map(|declared| step(&declared.integration, &directory, table));
+        let declared = file.declared.iter().map(|declared| step(declared, &directory, table));
         let steps: Vec<Step> = stream::iter(declared).buffered(AT_ONCE).try_collect().await?;
         let in_file = |entry: &DirectoryEntry| {
             steps
@@ -95,14 +97,14 @@ impl Plan {
     }
 }
 
-async fn step(declared: &Integration, directory: &Listing<DirectoryEntry>, table: &Table) -> Result<Step, Failure> {
-    let (provider, account) = (&declared.provider, &declared.account);
+async fn step(declared: &Declared, directory: &Listing<DirectoryEntry>, table: &Table) -> Result<Step, Failure> {
+    let Integration { provider, account, .. } = &declared.integration;
     let stored = table.ledger.integration(provider, account).await;
     let attempted = format!("read integration {provider}/{account}");
     let stored = stored.map_err(|error| table.failure(&attempted, &error))?;
     let of_directory = directory.of_connection(provider, account);
     let of_directory = of_directory.map_err(|error| table.failure(&attempted, &error.into()))?;
-    let mut integration = declared.clone();
+    let mut integration = declared.integration.clone();
     let change = match stored {
         // One that was retired goes on where it stopped, so that no two configurations ever share a revision.
         None => {
@@ -119,7 +121,7 @@ async fn step(declared: &Integration, directory: &Listing<DirectoryEntry>, table
             }
         }
     };
-    Ok(Step { integration, change })
+    Ok(Step { integration, change, warnings: declared.warnings.clone() })
 }
 
 impl Change {
@@ -187,6 +189,11 @@ impl Step {
             };
             let line = terminal.paint(tone, format!("  {mark} {text}").trim_end());
             terminal.say(line)?;
+        }
+        if !matches!(self.change, Change::Unchanged) {
+            for warning in &self.warnings {
+                super::warn(warning, terminal)?;
+            }
         }
         Ok(())
     }

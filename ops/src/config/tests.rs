@@ -89,7 +89,7 @@ fn a_missing_key_is_named_with_an_example() {
 #[test]
 fn keys_of_another_type_are_refused() {
     insta::assert_snapshot!(operation(
-        "type = \"htpp\"\nurl = \"https://example.com\"\nidempotency = \"none\"\nkey_retention = \"1h\"\n"
+        "type = \"crm\"\nurl = \"https://example.com\"\nidempotency = \"none\"\nkey_retention = \"1h\"\n"
     ));
     insta::assert_snapshot!(operation("type = \"sqs\"\nsettings = {}\nidempotency = \"reconcile\"\n"));
 }
@@ -149,4 +149,39 @@ fn syntax_errors_have_a_place() {
     insta::assert_snapshot!(problems("[[integration]\nprovider = \"stripe\"\n"));
     insta::assert_snapshot!(problems("[[integration]]\nprovider = stripe\n"));
     insta::assert_snapshot!(problems("[[integration]]\nprovider = \"Stripe\"\n"));
+}
+
+#[test]
+fn what_was_meant_is_suggested() {
+    let head = "provider = \"stripe\"\naccount = \"a\"\nsecrets = [\"env:S\"]\n";
+    let lines = "name = \"deliver\"\ntype = \"http\"\n";
+    let shown = [
+        problems(&format!("[integration]\n{head}")),
+        problems(&format!("[[integrations]]\n{head}")),
+        problems(&format!("[[integration]]\n{head}[[integration.operations]]\n{lines}")),
+        problems(&format!("[[integration]]\n{head}[integration.operation]\n{lines}")),
+        problems(&format!("[[integration]]\n{head}[[operation]]\n{lines}")),
+        operation("type = \"htttp\"\nurl = \"https://example.com\"\nidempotency = \"none\"\n"),
+    ];
+    insta::assert_snapshot!(shown.join("\n---\n"));
+}
+
+#[test]
+fn a_kind_that_can_never_match_is_refused() {
+    let complete = "type = \"sqs\"\nqueue_url = \"https://sqs\"\nidempotency = \"none\"\n";
+    insta::assert_snapshot!(operation(&format!("{complete}kinds = [\"issues.*\", \"push\", \" push\"]\n")));
+}
+
+#[test]
+fn a_name_of_ones_own_is_no_slip() {
+    let file = |kind: &str| {
+        format!(
+            "[[integration]]\nprovider = \"stripe\"\naccount = \"a\"\nsecrets = [\"env:S\"]\n\
+             [[integration.operation]]\nname = \"deliver\"\ntype = \"{kind}\"\nidempotency = \"none\"\n"
+        )
+    };
+    for kind in ["sns", "crm-upsert", "initial-response"] {
+        assert!(ConfigFile::parse(Source::new("hookbox.toml", file(kind))).is_ok(), "{kind}");
+    }
+    assert!(problems(&file("sqss")).contains("type = \"sqs\""));
 }
