@@ -13,6 +13,7 @@ use hookbox_runtime::SystemClock;
 use crate::apply::{self, ApplyArgs};
 use crate::dlq::{self, DlqListArgs};
 use crate::failure::{Answer, Failure};
+use crate::jobs::{self, DismissArgs, ReplayArgs};
 use crate::pauses::{self, PauseArgs, PausesListArgs, ResumeArgs};
 use crate::receipts::{self, ShowArgs};
 use crate::sandbox::{self, SandboxArgs};
@@ -85,6 +86,8 @@ enum Command {
     /// Look at what waits for a person
     #[command(subcommand)]
     Dlq(Dlq),
+    Replay(ReplayArgs),
+    Dismiss(DismissArgs),
     Pause(PauseArgs),
     Resume(ResumeArgs),
     /// Look at what is paused
@@ -148,6 +151,8 @@ async fn run(cli: Cli) -> Result<Answer, Failure> {
         Command::Send(args) => send::run(&args, clock, &mut terminal).await,
         Command::Receipts(Receipts::Show(args)) => receipts::run(&args, &mut terminal).await,
         Command::Dlq(Dlq::List(args)) => dlq::run(&args, clock, &mut terminal).await,
+        Command::Replay(args) => jobs::replay(&args, clock, &mut terminal).await,
+        Command::Dismiss(args) => jobs::dismiss(&args, clock, &mut terminal).await,
         Command::Pause(args) => pauses::pause(&args, clock, &mut terminal).await,
         Command::Resume(args) => pauses::resume(&args, clock, &mut terminal).await,
         Command::Pauses(PausesCommand::List(args)) => pauses::list(&args, clock, &mut terminal).await,
@@ -180,6 +185,8 @@ mod tests {
             &["send"],
             &["receipts", "show"],
             &["dlq", "list"],
+            &["replay"],
+            &["dismiss"],
             &["pause"],
             &["resume"],
             &["pauses", "list"],

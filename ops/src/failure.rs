@@ -24,6 +24,9 @@ pub enum Failure {
     /// The command line or a file is wrong: exit code 2.
     #[error("{0}")]
     Usage(Trouble),
+    /// The state of things does not allow it: exit code 3.
+    #[error("{0}")]
+    Forbidden(Trouble),
     /// The state of things could not be seen, so nothing can be said of it: exit code 3.
     #[error("{0}")]
     CouldNotLook(Trouble),
@@ -76,7 +79,7 @@ impl Failure {
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
             Self::Refused(_) => 1,
             Self::Usage(_) | Self::InvalidFile(_) => 2,
-            Self::CouldNotLook(_) | Self::Output(_) => 3,
+            Self::Forbidden(_) | Self::CouldNotLook(_) | Self::Output(_) => 3,
         }
     }
 
@@ -121,6 +124,7 @@ mod tests {
         assert_eq!(Failure::from(io::Error::from(io::ErrorKind::StorageFull)).code(), 3);
         assert_eq!(Failure::Refused(Trouble::new("x", "y")).code(), 1);
         assert_eq!(Failure::Usage(Trouble::new("x", "y")).code(), 2);
+        assert_eq!(Failure::Forbidden(Trouble::new("x", "y")).code(), 3);
         assert_eq!(Failure::CouldNotLook(Trouble::new("x", "y")).code(), 3);
     }
 }

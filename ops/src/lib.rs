@@ -9,6 +9,7 @@ pub mod cli;
 pub mod apply;
 pub mod config;
 pub mod dlq;
+pub mod jobs;
 pub mod pauses;
 pub mod receipts;
 pub mod sandbox;
