@@ -68,6 +68,11 @@ impl Delivery {
     }
 }
 
+/// An empty request, to be filled.
+pub fn empty() -> Request<'static> {
+    Request { method: "POST", path_token: None, url: Some(URL), query: None, headers: &[], body: b"" }
+}
+
 pub fn configured(provider: &str, variant: Option<&str>) -> Configured {
     let profiles = Profiles::built_in();
     let profile = profiles.get(&provider.parse().unwrap()).unwrap().expect("a profile");
