@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import base64
+import json
 import os
 import re
 import secrets
@@ -36,6 +37,7 @@ EXAMPLES = """examples:
   local.py secrets hookbox.toml                 random values for all that the file refers to
   local.py invoke ingest event.json             run a function with an event of yours
   eval "$(infra/local/local.py env)"            then `hookbox` and the AWS tools talk to it
+  local.py call sqs list_queues
   local.py status
   local.py logs worker
   local.py crash worker                         what a rehearsal of a crash needs
@@ -121,6 +123,21 @@ def invoke(state: State, arguments: argparse.Namespace) -> None:
                       "read its message above and the log below", state.log)
 
 
+def call(state: State, arguments: argparse.Namespace) -> None:
+    """Any call of any service: for what the other commands do not cover, where there is no `aws` command."""
+    import botocore.exceptions
+
+    endpoint = state.required(f"call {arguments.service}")["endpoint"]
+    try:
+        asked = client(arguments.service, endpoint)
+        answer = getattr(asked, arguments.operation.replace("-", "_"))(**json.loads(arguments.parameters))
+    except (AttributeError, ValueError, botocore.exceptions.BotoCoreError, botocore.exceptions.ClientError) as error:
+        raise Failure(f"call {arguments.service} {arguments.operation}", str(error),
+                      "write it as in lambda update_event_source_mapping '{\"UUID\": \"…\", \"Enabled\": false}'") from None
+    answer.pop("ResponseMetadata", None)
+    print(json.dumps(answer, default=str))
+
+
 def crash(state: State, arguments: argparse.Namespace) -> None:
     """Exit code 1 when there was nothing to kill, so that a test can ask again until there is."""
     attempted = f"crash {arguments.function}"
@@ -199,6 +216,11 @@ def parse(argv: list[str]) -> argparse.Namespace:
     command.add_argument("function", choices=FUNCTIONS)
     command.add_argument("event", type=Path, help="a JSON file such as those in events/")
     command.set_defaults(run=invoke)
+    command = commands.add_parser("call", parents=[common], help="call any of its services and print the answer")
+    command.add_argument("service", help="such as lambda")
+    command.add_argument("operation", help="such as list_event_source_mappings")
+    command.add_argument("parameters", nargs="?", default="{}", help="a JSON object, named as in the service's own API")
+    command.set_defaults(run=call)
     command = commands.add_parser("crash", parents=[common], help="kill -9 the processes of a function (Linux)")
     command.add_argument("function", choices=FUNCTIONS)
     command.set_defaults(run=crash)

@@ -9,4 +9,10 @@ mod template;
 
 mod local_aws;
 mod hookbox;
+mod stage;
 mod walkthrough;
+mod interceptor;
+mod ingest_killed;
+mod stream_off;
+mod restart;
+mod crashes;
