@@ -1,6 +1,6 @@
 //! A local AWS with the real template and binaries, for as long as a test needs it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Arc;
@@ -55,6 +55,11 @@ impl LocalAws {
     /// One of the addresses and names that `up` wrote.
     pub(crate) fn value(&self, name: &str) -> &str {
         self.env.get(name).unwrap_or_else(|| panic!("{name} is not among {:?}", self.env.keys()))
+    }
+
+    /// All of them that do not name the process.
+    pub(crate) fn addresses(&self) -> BTreeMap<String, String> {
+        self.env.clone().into_iter().filter(|(name, _)| name != "HOOKBOX_LOCAL_PID").collect()
     }
 
     /// The address that providers deliver to.

@@ -18,7 +18,9 @@ pub(crate) async fn with_work_in_flight(stage: &mut Stage) {
     stage.aws.set_event_source(WORKER, false);
     let waiting = waiting(stage).await;
 
+    let addresses = stage.aws.addresses();
     stage.aws.restart();
+    assert_eq!(stage.aws.addresses(), addresses, "who was led there before still is");
     stage.aws.set_event_source(WORKER, true);
 
     for receipt in waiting {

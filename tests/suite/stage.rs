@@ -75,7 +75,7 @@ impl Stage {
             let job = job.clone();
             matches!(job.status(), Status::Completed | Status::Review).then_some((folder, job))
         };
-        until("the job ends", look).await
+        until(&format!("the job of {receipt} ends"), look).await
     }
 }
 

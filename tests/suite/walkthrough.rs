@@ -2,6 +2,7 @@
 
 use futures_util::future::join_all;
 use hookbox_core::job::{AttemptOutcome, Status};
+use hookbox_core::key::ReceiptId;
 
 use crate::hookbox::hookbox;
 use crate::local_aws::{LocalAws, http};
@@ -10,8 +11,10 @@ use crate::stage::{Stage, now, until};
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_whole_way_on_the_real_template() {
     let stage = Stage::set(LocalAws::start("e2e"));
+    // Before anything else goes on: it is not only the worker of this job that is killed.
+    let killed = kill_a_worker(&stage).await;
     tokio::join!(
-        killed_worker(&stage),
+        finished_after_the_kill(&stage, killed),
         async {
             fifty_at_once(&stage).await;
             conflict(&stage).await;
@@ -78,17 +81,21 @@ async fn fails_for_good(stage: &Stage) {
     assert_eq!(notice["status"], "review");
 }
 
-/// A worker that is killed during its call leaves a lease behind; the job is finished without anyone acting, and the
-/// destination, which remembers the key, does nothing twice.
-async fn killed_worker(stage: &Stage) {
+/// A worker that is killed during its call leaves a lease behind.
+async fn kill_a_worker(stage: &Stage) -> ReceiptId {
     stage.shorten_leases();
-    let delivered = stage.deliver("slow", "evt_killed", "").await;
-    let key = format!("{}:deliver:v1", delivered.receipt());
+    let receipt = stage.deliver("slow", "evt_killed", "").await.receipt();
+    let key = format!("{receipt}:deliver:v1");
     until("the call begins", || async { (stage.sandbox.seen(&key).await.0 == 1).then_some(()) }).await;
     until("the worker is killed", || async { stage.aws.crash("worker").then_some(()) }).await;
-    let (_, job) = stage.settled(delivered.receipt()).await;
+    receipt
+}
+
+/// The job is finished without anyone acting, and the destination, which remembers the key, does nothing twice.
+async fn finished_after_the_kill(stage: &Stage, receipt: ReceiptId) {
+    let (_, job) = stage.settled(receipt).await;
     assert_eq!(job.status(), Status::Completed, "{job:?}");
     let outcomes: Vec<_> = job.attempts.iter().filter_map(|a| a.result.as_ref()).map(|r| r.outcome).collect();
     assert_eq!(outcomes, [AttemptOutcome::Uncertain, AttemptOutcome::Done]);
-    assert_eq!(stage.sandbox.seen(&key).await, (2, 1), "two calls, one effect");
+    assert_eq!(stage.sandbox.seen(&job.key.to_string()).await, (2, 1), "two calls, one effect");
 }
