@@ -31,7 +31,7 @@ def stack_environment(stack: str) -> str:
     attempted = f"print the environment of the stack {stack}"
     if endpoint := os.environ.get("AWS_ENDPOINT_URL"):
         raise Failure(attempted, f"AWS_ENDPOINT_URL leads to {endpoint}, not to your AWS account",
-                      "use a shell that was not set up for the local AWS, or `unset AWS_ENDPOINT_URL` and the test keys")
+                      "use a shell that was not set up for the local AWS, or unset AWS_ENDPOINT_URL and the keys")
     import botocore.exceptions
 
     saved = saved_answers()
@@ -39,8 +39,8 @@ def stack_environment(stack: str) -> str:
         cloudformation = account_client("cloudformation", saved.get("region"), saved.get("profile"))
         outputs = described(cloudformation, stack)
     except (botocore.exceptions.BotoCoreError, botocore.exceptions.ClientError) as error:
-        raise Failure(attempted, str(error), "check the stack's name (make env STACK=…), the region (AWS_REGION) and the "
-                      "credentials; `make deploy` makes a stack") from None
+        raise Failure(attempted, str(error), "check the stack's name (make env STACK=…), the region (AWS_REGION) and "
+                      "the credentials; `make deploy` makes a stack") from None
     return exports({"AWS_REGION": cloudformation.meta.region_name} | hookbox_variables(outputs))
 
 
@@ -55,30 +55,29 @@ def saved_answers() -> dict[str, str]:
 def next_steps(state: State) -> str:
     lines = [
         "Next, in this shell:",
-        '  eval "$(make env)"     leads hookbox and other AWS tools here, and puts hookbox on the PATH. Again in every new',
-        "                         shell, and after a fresh start: a shell keeps what it was given",
+        '  eval "$(make env)"     leads hookbox and other AWS tools here, and puts hookbox on the PATH. Again in every',
+        "                         new shell, and after a fresh start: a shell keeps what it was given",
         "  hookbox sandbox --listen 127.0.0.1:9099 --secret ssm:/hookbox/demo/signing &",
         "  hookbox apply hookbox.toml",
         "  hookbox send stripe --account demo --event-id evt_1 --times 3",
         "  hookbox receipts show --provider stripe --account demo --event-id evt_1",
         "  hookbox send stripe --account down --event-id evt_2",
         "  hookbox dlq list       seconds later, when its three attempts are over",
-        "  make invoke-sweeper    runs one function with a file of events/; make invoke-ingest answers 401, because nobody",
-        "                         signed its example",
+        "  make invoke-sweeper    runs one function with a file of events/; make invoke-ingest answers 401, because",
+        "                         nobody signed its example",
         "  make status            where it is, and what waits in its queues; make logs what the functions wrote",
         "",
         "make dev again after a change: the table, the queues, the secrets and the port stay. make down stops it.",
         f"To start afresh: make down, {state.forget_what_is_kept()}, make dev.",
     ]
     if sandbox_is_there():
-        address = "{}:{}".format(*SANDBOX)
+        address, port = "{}:{}".format(*SANDBOX), SANDBOX[1]
         lines += [
             "",
-            f"Note: something listens on {address} already. If it is a `hookbox sandbox` that you started for this local "
-            "AWS, it goes on",
-            f"working and need not be started again. Otherwise see who it is with `ss -ltnp 'sport = :{SANDBOX[1]}'` or "
-            f"`lsof -i :{SANDBOX[1]}`,",
-            "or give the sandbox another port (--listen 127.0.0.1:0) and name it in a copy of hookbox.toml.",
+            f"Note: something listens on {address} already. If it is a `hookbox sandbox` that you started for this",
+            "local AWS, it goes on working and need not be started again. Otherwise see who it is with",
+            f"`ss -ltnp 'sport = :{port}'` or `lsof -i :{port}`, or give the sandbox another port (--listen 127.0.0.1:0)",
+            "and name that in a copy of hookbox.toml.",
         ]
     return "\n".join(lines)
 

@@ -133,7 +133,7 @@ def call(state: State, arguments: argparse.Namespace) -> None:
         answer = getattr(asked, arguments.operation.replace("-", "_"))(**json.loads(arguments.parameters))
     except (AttributeError, ValueError, botocore.exceptions.BotoCoreError, botocore.exceptions.ClientError) as error:
         raise Failure(f"call {arguments.service} {arguments.operation}", str(error),
-                      "write it as in lambda update_event_source_mapping '{\"UUID\": \"…\", \"Enabled\": false}'") from None
+                      "write it as in: lambda get_function '{\"FunctionName\": \"…\"}'") from None
     answer.pop("ResponseMetadata", None)
     print(json.dumps(answer, default=str))
 
@@ -201,7 +201,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     command.add_argument("--port", type=int, default=0, help="0 (default) lets the kernel choose a free one")
     command.add_argument("--replace", action="store_true", help="first stop one that runs for the same DIR")
     command.add_argument("--keep", action="store_true",
-                         help="go on where an earlier `up --keep` of DIR was stopped, on the same port; DIR/kept holds it")
+                         help="go on where an earlier `up --keep` of DIR was stopped, on the same port (DIR/kept)")
     command.set_defaults(run=up)
     command = commands.add_parser("down", parents=[common], help="stop it; does nothing when none runs")
     command.set_defaults(run=down)

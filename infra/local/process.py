@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -12,7 +13,7 @@ import time
 import urllib.request
 from pathlib import Path
 
-from state import TOOLS, Failure, State, clean_environment, write_atomically
+from state import TOOLS, Failure, State, clean_environment, shown, write_atomically
 
 READY_SECONDS = 90
 STOP_SECONDS = 10
@@ -70,6 +71,7 @@ def read_stream_from_its_beginning(state: State) -> None:
 def start(state: State, port: int, lock: int, keep: bool) -> subprocess.Popen:
     """Starts the process and waits until it answers. With `keep`, it takes up what an earlier one left."""
     endpoint = f"http://127.0.0.1:{port}"
+    shutil.rmtree(state.scratch, ignore_errors=True)  # of one that was killed
     state.scratch.mkdir(exist_ok=True)
     state.record.unlink(missing_ok=True)  # of one that was killed; with the lock held, `down` would believe it
     environment = clean_environment(endpoint) | {
@@ -117,6 +119,7 @@ def stop(state: State, record: dict, signals: tuple[signal.Signals, ...] = (sign
             if state.running() is None:
                 for leftover in (state.record, state.env):
                     leftover.unlink(missing_ok=True)
+                shutil.rmtree(state.scratch, ignore_errors=True)  # the unpacked functions, a third of a gigabyte
                 return
             time.sleep(0.05)
     raise Failure("stop the local AWS", f"process {record['pid']} survived SIGKILL for {STOP_SECONDS} s",
