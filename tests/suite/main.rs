@@ -7,6 +7,9 @@ mod guarantees;
 mod layering;
 mod template;
 
+mod harness;
+mod crash_sweep;
+
 mod local_aws;
 mod hookbox;
 mod walkthrough;
