@@ -8,6 +8,7 @@ mod layering;
 mod template;
 
 mod harness;
+mod known_faults;
 mod crash_sweep;
 
 mod local_aws;

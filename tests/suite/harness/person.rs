@@ -26,7 +26,7 @@ impl World {
     pub(crate) fn resume(&self, connection: Connection, operation: &str) {
         let (provider, account) = (connection.provider(), connection.account());
         self.try_until_done(async |ledger| {
-            for pause in ledger.pauses(&provider, &account).await? {
+            for pause in ledger.pauses(&provider, &account).await?.items {
                 if pause.operation.as_str() == operation {
                     ledger.delete_pause(&pause).await?;
                 }

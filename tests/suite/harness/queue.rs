@@ -34,7 +34,7 @@ struct Message {
 }
 
 impl Messages {
-    fn send(&mut self, body: String, visible_at: Timestamp) {
+    pub(crate) fn send(&mut self, body: String, visible_at: Timestamp) {
         self.named += 1;
         self.waiting.push(Message { id: format!("m{}", self.named), body, visible_at, receives: 0 });
     }

@@ -77,7 +77,7 @@ impl World {
     /// The operations of a connection that are paused.
     pub(crate) fn paused(&self, connection: Connection) -> Vec<String> {
         let pauses = now(self.table.ledger().pauses(&connection.provider(), &connection.account())).unwrap();
-        pauses.into_iter().map(|pause| pause.operation.to_string()).collect()
+        pauses.items.into_iter().map(|pause| pause.operation.to_string()).collect()
     }
 
     /// Provider and operation of every pause.
