@@ -16,37 +16,44 @@ use crate::harness::{History, Intruder, Trouble, What, World};
 /// What is checked of a scenario's end, beside the promises.
 type End = fn(&World) -> Result<(), String>;
 
-/// What can go wrong with any call.
-const ANY_CALL: [What; 12] = [
+/// What can go wrong with a call that only reads: to refuse it or to lose its answer is the same as to fail it, and to do
+/// it twice is nothing.
+const READ: [What; 5] = [
     What::Fault(Fault::FailBefore),
+    What::Fault(Fault::DelayReply(Duration::from_secs(100))),
+    What::Fault(Fault::StopBefore),
+    What::Meanwhile(Intruder::Worker),
+    What::Meanwhile(Intruder::TakeOver),
+];
+
+/// What can go wrong with any other call as well.
+const EFFECT: [What; 7] = [
     What::Fault(Fault::LoseReply),
     What::Fault(Fault::DoTwice),
     What::Fault(Fault::Throttle),
     What::Fault(Fault::Internal),
-    What::Fault(Fault::DelayReply(Duration::from_secs(100))),
-    What::Fault(Fault::StopBefore),
     What::Fault(Fault::StopAfter),
-    What::Meanwhile(Intruder::Worker),
     What::Meanwhile(Intruder::Sweeper),
     What::Meanwhile(Intruder::Provider),
-    What::Meanwhile(Intruder::TakeOver),
 ];
 
-/// What can go wrong with this call: some refusals exist for writes to a table only.
+/// What can go wrong with a write to the table, or a call to a destination, as well.
+const WRITE: [What; 4] = [
+    What::Fault(Fault::Conflict),
+    What::Fault(Fault::ExceedThroughput),
+    What::Fault(Fault::Delay(Duration::from_secs(4))),
+    What::Meanwhile(Intruder::Person),
+];
+
 fn troubles(operation: &str) -> Vec<What> {
-    let mut troubles = ANY_CALL.to_vec();
-    if matches!(operation, "TransactWriteItems" | "UpdateItem" | "PutItem" | "DeleteItem") {
-        troubles.extend([Fault::Conflict, Fault::ExceedThroughput].map(What::Fault));
-        troubles.push(What::Meanwhile(Intruder::Person));
+    let transaction = [What::Fault(Fault::InProgress)];
+    match operation {
+        "GetItem" | "Query" | "GetQueueAttributes" => READ.to_vec(),
+        "SendMessage" | "SendMessageBatch" | "GET" => [&READ[..], &EFFECT].concat(),
+        "UpdateItem" | "PutItem" | "DeleteItem" | "POST" => [&READ[..], &EFFECT, &WRITE].concat(),
+        "TransactWriteItems" => [&READ[..], &EFFECT, &WRITE, &transaction].concat(),
+        other => panic!("say what can go wrong with {other}"),
     }
-    if operation == "TransactWriteItems" {
-        troubles.push(What::Fault(Fault::InProgress));
-    }
-    if operation == "POST" {
-        troubles.extend([Fault::ExceedThroughput, Fault::Delay(Duration::from_secs(4))].map(What::Fault));
-        troubles.push(What::Meanwhile(Intruder::Person));
-    }
-    troubles
 }
 
 /// Plays the scenario clean and then with every cut. Fails with the cuts that did not end as they must.

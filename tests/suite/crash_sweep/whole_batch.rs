@@ -27,7 +27,7 @@ fn assert_kept(world: &World) {
 
 #[test]
 fn a_lost_commit_reply_is_created_and_never_a_duplicate_of_itself() {
-    let history = History::of(&["key"], vec![Step::Deliver(Delivery::one(Single, 1))]);
+    let history = History::of_single(&["key"], vec![Step::Deliver(Delivery::one(Single, 1))]);
     let commit = history.play().faults.log().iter().position(|effect| effect.operation == "TransactWriteItems");
     let call = commit.expect("a commit");
     for fault in [Fault::LoseReply, Fault::DoTwice] {
@@ -41,7 +41,7 @@ fn a_lost_commit_reply_is_created_and_never_a_duplicate_of_itself() {
 #[test]
 fn a_half_committed_batch_of_a_thousand_is_completed_by_its_redelivery() {
     let steps = vec![Step::Deliver(Delivery::batch(1..=WHOLE)), Step::DeliverAgain];
-    let history = History { batch: vec![], ..History::of(&[], steps) };
+    let history = History::of_batch(&[], steps);
     let clean = history.play();
     assert_kept(&clean);
     assert_eq!(receipts(&clean), (WHOLE as usize, 0));

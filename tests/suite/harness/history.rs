@@ -14,10 +14,10 @@ use super::world::{Connection, World};
 /// Everything that happens in one run, before everything works again.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct History {
-    /// What the events of the first connection require.
-    pub(crate) single: Vec<&'static str>,
-    /// What the events of the second connection require.
-    pub(crate) batch: Vec<&'static str>,
+    /// What the events of the first connection require, where it is configured.
+    pub(crate) single: Option<Vec<&'static str>>,
+    /// What the events of the second connection require, where it is configured.
+    pub(crate) batch: Option<Vec<&'static str>>,
     pub(crate) steps: Vec<Step>,
     pub(crate) troubles: Vec<Trouble>,
 }
@@ -95,9 +95,14 @@ pub(crate) enum Intruder {
 }
 
 impl History {
-    /// A history with these operations of the first connection.
-    pub(crate) fn of(operations: &[&'static str], steps: Vec<Step>) -> Self {
-        Self { single: operations.to_vec(), batch: vec!["key"], steps, troubles: Vec::new() }
+    /// A history of the first connection alone.
+    pub(crate) fn of_single(operations: &[&'static str], steps: Vec<Step>) -> Self {
+        Self { single: Some(operations.to_vec()), steps, ..Self::default() }
+    }
+
+    /// A history of the second connection alone.
+    pub(crate) fn of_batch(operations: &[&'static str], steps: Vec<Step>) -> Self {
+        Self { batch: Some(operations.to_vec()), steps, ..Self::default() }
     }
 
     /// The same with one more thing that goes wrong.
@@ -112,7 +117,7 @@ impl History {
         // For timeouts of the product, which are never reached.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let _entered = runtime.enter();
-        let world = World::new(&self.single, &self.batch);
+        let world = World::new(self.single.as_deref(), self.batch.as_deref());
         for Trouble { call, what } in &self.troubles {
             match what {
                 What::Fault(fault) => {

@@ -27,6 +27,9 @@ pub(crate) const SIGNING_SECRET: &str = "whsec_b3V0Z29pbmctbmV2ZXItc2Vlbg==";
 /// One list of each kind: what happens to several is the sweeper's own test, and each costs a call in every run.
 const SHARDS: Shards = Shards::new(1).unwrap();
 
+/// Tells the tokens of these ledgers from those of ledgers that tests make.
+const LEDGERS: u64 = 0x1ed_6e25;
+
 /// The processes that are alive.
 #[derive(Default)]
 pub(crate) struct Processes {
@@ -96,7 +99,7 @@ impl World {
 
     /// The ledger of a new process.
     pub(crate) fn ledger(&self) -> Ledger {
-        let random = TestRandom::seeded(self.processes.birth() << 40);
+        let random = TestRandom::seeded(self.processes.birth() << 40 | LEDGERS);
         Ledger::new(&self.parts.table, self.table.name(), SHARDS, random)
     }
 

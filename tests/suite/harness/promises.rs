@@ -9,10 +9,8 @@ use super::destination::{Call, Found, KEY_RETENTION};
 use super::process::{PROVIDER_SECRET, SIGNING_SECRET};
 use super::provider::{Answer, Delivery, receipt};
 use super::table::{Change, Item, is_job, operation_of};
-use super::world::{Connection, World};
+use super::world::{ATTEMPTS, Connection, World};
 
-/// Attempts of one round: every operation here has the default schedule.
-const ATTEMPTS: usize = 5;
 /// What moving an entry of the open index may change without a new version.
 const ENTRY: [&str; 4] = ["open_at", "wakes", "wake_token", "expires_at"];
 /// What changes on a receipt after its insert.

@@ -48,7 +48,7 @@ pub(crate) struct Answer {
     pub(crate) text: String,
     /// What became of each event, by the answer.
     pub(crate) states: Vec<String>,
-    /// Whether any call went wrong while it was made.
+    /// Whether any call went wrong or took long while it was made.
     pub(crate) troubled: bool,
 }
 
@@ -152,9 +152,10 @@ impl World {
     fn send(&self, place: usize) {
         let delivery = self.provider.lock().unwrap().sent[place].delivery.clone();
         let request = self.signed(&delivery);
-        let (ingest, first) = (self.ingest(), self.faults.count());
+        let (ingest, first, begun) = (self.ingest(), self.faults.count(), self.now());
         let answer = self.run(ingest.handle(request, self.now().plus(INVOCATION)));
-        let troubled = self.faults.log()[first..].iter().any(|effect| effect.fault.is_some());
+        let faulty = self.faults.log()[first..].iter().any(|effect| effect.fault.is_some());
+        let troubled = faulty || self.now().since(begun) >= Duration::from_secs(1);
         let answer = answer.map(|answer| Answer::read(answer.status().as_u16(), answer.body().to_vec(), troubled));
         self.provider.lock().unwrap().sent[place].answers.push(answer.clone());
         self.follow();

@@ -7,6 +7,7 @@ use aws_types::SdkConfig;
 use hookbox_core::integration::{Idempotency, Integration, Operation, Retention, SecretRef, Target};
 use hookbox_core::limits::DEFAULT_KEY_RETENTION;
 use hookbox_core::name::{Account, Provider as ProviderName};
+use hookbox_core::retry::Schedule;
 use hookbox_core::surroundings::Clock as _;
 use hookbox_core::time::Timestamp;
 use hookbox_ledger::test_support::{Faults, TestClock, TestTable};
@@ -25,6 +26,11 @@ use super::table::Copy;
 const START: Timestamp = Timestamp::from_seconds(1_764_500_000);
 /// The time that a run of the sweeper has, as `template.yaml` says.
 const SWEEP: Duration = Duration::from_secs(55);
+
+/// When failed attempts are made again: short, because every attempt has its calls and every call its cuts.
+const SCHEDULE: [u64; 2] = [1, 30];
+/// Attempts of one round.
+pub(crate) const ATTEMPTS: usize = SCHEDULE.len() + 1;
 
 /// Everything around the functions, and the functions.
 pub(crate) struct World {
@@ -62,8 +68,8 @@ pub(crate) type Operations = [&'static str];
 
 impl World {
     /// A world whose connections require these operations, named by their mode: `key`, `reconcile` or `none`, with
-    /// anything behind a hyphen.
-    pub(crate) fn new(single: &Operations, batch: &Operations) -> Arc<Self> {
+    /// anything behind a hyphen. A connection of which nothing is said is not configured.
+    pub(crate) fn new(single: Option<&Operations>, batch: Option<&Operations>) -> Arc<Self> {
         let clock = TestClock::at(START);
         let faults = Faults::none();
         let interrupts = Interrupts::of(&faults);
@@ -75,6 +81,7 @@ impl World {
         let copy = Mutex::new(Copy::of(table.database()));
         let destination = Arc::new(Destination::new(&clock, &faults, &interrupts));
         for (connection, operations) in [(Connection::Single, single), (Connection::Batch, batch)] {
+            let Some(operations) = operations else { continue };
             now(table.ledger().put_integration(&connection.integration(1, operations), None)).unwrap();
         }
         let world = Arc::new(Self {
@@ -189,5 +196,6 @@ fn operation(name: &str) -> Operation {
         signing_secret: SecretRef::Env("SIGNING".to_owned()),
         not_done_statuses: Vec::new(),
     };
-    Operation::new(name.parse().unwrap(), idempotency, target)
+    let schedule = Schedule::new(SCHEDULE.map(Duration::from_secs).to_vec()).unwrap();
+    Operation { schedule, ..Operation::new(name.parse().unwrap(), idempotency, target) }
 }
