@@ -13,4 +13,10 @@ mod crash_sweep;
 
 mod local_aws;
 mod hookbox;
+mod stage;
 mod walkthrough;
+mod interceptor;
+mod ingest_killed;
+mod stream_off;
+mod restart;
+mod crashes;
