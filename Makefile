@@ -96,6 +96,10 @@ test: tools ## All tests, the end-to-end ones on a local AWS that they start the
 	@$(MAKE) --no-print-directory lambdas BUILT='--workspace --all-targets'
 	$(call timed,cargo test,cargo test --workspace --locked)
 
+.PHONY: mutants
+mutants: ## Take away one guard after the other: a test has to fail each time (an hour; ONLY='lease token' for some)
+	@python3 tests/mutants/run.py $(ONLY)
+
 .PHONY: tools
 tools: $(VENV)/.complete ## Install what Rust does not bring into .venv (done by the others when needed)
 	@:

@@ -6,12 +6,15 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use aws_smithy_async::rt::sleep::{SharedAsyncSleep, TokioSleep};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 use hookbox_runtime::SystemClock;
 
 use crate::apply::{self, ApplyArgs};
 use crate::dlq::{self, DlqListArgs};
 use crate::failure::{Answer, Failure};
+use crate::jobs::{self, DismissArgs, ReplayArgs};
+use crate::pauses::{self, PauseArgs, PausesListArgs, ResumeArgs};
 use crate::receipts::{self, ShowArgs};
 use crate::sandbox::{self, SandboxArgs};
 use crate::send::{self, SendArgs};
@@ -32,6 +35,25 @@ Exit codes: 0 done or found, 1 a negative answer, 2 wrong usage or an invalid fi
 3 could not look.
 
 Credentials, profiles and SSO are those of the `aws` command.";
+
+const FROM_THE_STACK: &str = "\
+It is an output of the stack. All of them, as variables of this shell (here for a stack named `hookbox`):
+
+  export $(aws cloudformation describe-stacks --stack-name hookbox --output text \\
+    --query \"Stacks[0].Outputs[?OutputKey=='Environment'].OutputValue\")
+
+For the local AWS, `make dev` prints them.";
+
+/// Whether an argument is missing that an output of the stack would have given.
+fn names_an_output(error: &clap::Error) -> bool {
+    let missing = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::Strings(missing)) => missing.clone(),
+        Some(ContextValue::String(missing)) => vec![missing.clone()],
+        _ => Vec::new(),
+    };
+    let outputs = ["--table ", "--url ", "--dead-letter-queue-url "];
+    missing.iter().any(|argument| outputs.iter().any(|output| argument.starts_with(output)))
+}
 
 #[derive(Clone, Copy, Debug, clap::Args)]
 #[command(next_help_heading = "Output")]
@@ -64,6 +86,13 @@ enum Command {
     /// Look at what waits for a person
     #[command(subcommand)]
     Dlq(Dlq),
+    Replay(ReplayArgs),
+    Dismiss(DismissArgs),
+    Pause(PauseArgs),
+    Resume(ResumeArgs),
+    /// Look at what is paused
+    #[command(subcommand)]
+    Pauses(PausesCommand),
     Sandbox(SandboxArgs),
     /// Print a completion script for a shell
     #[command(after_help = "Example: hookbox completions zsh > ~/.zfunc/_hookbox")]
@@ -83,6 +112,11 @@ enum Dlq {
     List(DlqListArgs),
 }
 
+#[derive(Debug, Subcommand)]
+enum PausesCommand {
+    List(PausesListArgs),
+}
+
 /// Runs the command that these arguments spell, and gives the process's exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match Cli::try_parse_from(arguments) {
@@ -90,6 +124,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => {
             // Help that nobody reads to its end is no failure.
             let _ = error.print();
+            if error.kind() == ErrorKind::MissingRequiredArgument && names_an_output(&error) {
+                let _ = writeln!(io::stderr(), "\n{FROM_THE_STACK}");
+            }
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
@@ -110,10 +147,15 @@ async fn run(cli: Cli) -> Result<Answer, Failure> {
     let mut terminal = Terminal::standard(output, color, utc);
     let clock = Arc::new(SystemClock);
     match cli.command {
-        Command::Apply(args) => apply::run(&args, &mut terminal).await,
+        Command::Apply(args) => apply::run(&args, clock, &mut terminal).await,
         Command::Send(args) => send::run(&args, clock, &mut terminal).await,
         Command::Receipts(Receipts::Show(args)) => receipts::run(&args, &mut terminal).await,
         Command::Dlq(Dlq::List(args)) => dlq::run(&args, clock, &mut terminal).await,
+        Command::Replay(args) => jobs::replay(&args, clock, &mut terminal).await,
+        Command::Dismiss(args) => jobs::dismiss(&args, clock, &mut terminal).await,
+        Command::Pause(args) => pauses::pause(&args, clock, &mut terminal).await,
+        Command::Resume(args) => pauses::resume(&args, clock, &mut terminal).await,
+        Command::Pauses(PausesCommand::List(args)) => pauses::list(&args, clock, &mut terminal).await,
         Command::Sandbox(args) => sandbox::run(args, clock, SharedAsyncSleep::new(TokioSleep::new()), terminal).await,
         Command::Completions { shell } => {
             let mut script = Vec::new();
@@ -138,7 +180,18 @@ mod tests {
         let mut command = Cli::command().term_width(100);
         command.build();
         let mut help = command.render_long_help().to_string();
-        for path in [&["apply"][..], &["send"], &["receipts", "show"], &["dlq", "list"], &["sandbox"]] {
+        for path in [
+            &["apply"][..],
+            &["send"],
+            &["receipts", "show"],
+            &["dlq", "list"],
+            &["replay"],
+            &["dismiss"],
+            &["pause"],
+            &["resume"],
+            &["pauses", "list"],
+            &["sandbox"],
+        ] {
             let found = path.iter().fold(&mut command, |command, name| command.find_subcommand_mut(name).unwrap());
             help = format!("{help}\n--- {}\n{}", path.join(" "), found.render_long_help());
         }

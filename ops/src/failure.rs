@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
+pub use hookbox_runtime::chain;
+
 /// What a command that did its work has to say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
@@ -22,6 +24,9 @@ pub enum Failure {
     /// The command line or a file is wrong: exit code 2.
     #[error("{0}")]
     Usage(Trouble),
+    /// The state of things does not allow it: exit code 3.
+    #[error("{0}")]
+    Forbidden(Trouble),
     /// The state of things could not be seen, so nothing can be said of it: exit code 3.
     #[error("{0}")]
     CouldNotLook(Trouble),
@@ -55,20 +60,6 @@ impl Trouble {
     }
 }
 
-/// An error and its sources in one line, each said once.
-pub fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.ends_with(&cause_text) {
-            text = format!("{text}: {cause_text}");
-        }
-        source = cause.source();
-    }
-    text
-}
-
 impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "could not {}", self.attempted)?;
@@ -88,7 +79,7 @@ impl Failure {
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
             Self::Refused(_) => 1,
             Self::Usage(_) | Self::InvalidFile(_) => 2,
-            Self::CouldNotLook(_) | Self::Output(_) => 3,
+            Self::Forbidden(_) | Self::CouldNotLook(_) | Self::Output(_) => 3,
         }
     }
 
@@ -133,6 +124,7 @@ mod tests {
         assert_eq!(Failure::from(io::Error::from(io::ErrorKind::StorageFull)).code(), 3);
         assert_eq!(Failure::Refused(Trouble::new("x", "y")).code(), 1);
         assert_eq!(Failure::Usage(Trouble::new("x", "y")).code(), 2);
+        assert_eq!(Failure::Forbidden(Trouble::new("x", "y")).code(), 3);
         assert_eq!(Failure::CouldNotLook(Trouble::new("x", "y")).code(), 3);
     }
 }

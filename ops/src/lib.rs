@@ -9,11 +9,14 @@ pub mod cli;
 pub mod apply;
 pub mod config;
 pub mod dlq;
+pub mod jobs;
+pub mod pauses;
 pub mod receipts;
 pub mod sandbox;
 pub mod send;
 
 pub mod connection;
+pub mod deed;
 pub mod failure;
 pub mod layout;
 pub mod terminal;

@@ -10,15 +10,16 @@ use hookbox_core::digest::Digest;
 use hookbox_core::event::{Disposition, Event, Identity, Payload};
 use hookbox_core::integration::Integration;
 use hookbox_core::key::{JobKey, ReceiptId};
-use hookbox_core::outcome::Report;
+use hookbox_core::outcome::{ErrorText, Report};
 use hookbox_core::receipt::{Arrival, Folder};
 use hookbox_core::retry::Jitter;
 use hookbox_core::surroundings::Clock as _;
 use hookbox_core::time::Timestamp;
 use hookbox_core::transition::claim::{Claim, Claimed, claim};
 use hookbox_core::transition::finish::{Finish, finish};
-use hookbox_ledger::Loaded;
+use hookbox_core::transition::hold::hold;
 use hookbox_ledger::test_support::{TestClock, TestTable};
+use hookbox_ledger::{Held, Loaded, Pause};
 
 use crate::config::ConfigFile;
 use crate::config::source::Source;
@@ -189,4 +190,25 @@ pub(crate) async fn attempt(key: &JobKey, report: &Report, table: &Table, clock:
     let schedule = &integration.operation(&key.operation).unwrap().schedule;
     let finished = finish(before, Finish { now: clock.now(), report, schedule, jitter: Jitter(0) }).unwrap();
     table.ledger.write_job(&loaded, before, &finished).await.unwrap();
+}
+
+/// An operation of stripe/demo, which is configured.
+pub(crate) async fn configured(table: &Table) {
+    let integration = Integration { rev: 1, ..integration() };
+    table.ledger.put_integration(&integration, None).await.unwrap();
+}
+
+/// Pauses an operation of stripe/demo.
+pub(crate) async fn pause(operation: &str, reason: &str, table: &Table, clock: &TestClock) -> Pause {
+    let Integration { provider, account, .. } = integration();
+    let (operation, reason) = (operation.parse().unwrap(), ErrorText::new(reason));
+    table.ledger.put_pause(&provider, &account, &operation, &reason, clock.now()).await.unwrap()
+}
+
+/// A worker finds the operation paused.
+pub(crate) async fn held(key: &JobKey, pause: &Pause, table: &Table, clock: &TestClock) {
+    let loaded = load(&key.receipt, table).await;
+    let job = loaded.job(key).unwrap();
+    let next = hold(job, clock.now()).unwrap();
+    assert_eq!(table.ledger.hold_job(&loaded, job, &next, pause).await.unwrap(), Held::Written);
 }

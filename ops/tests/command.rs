@@ -62,6 +62,34 @@ fn without_a_region_or_a_secret_it_says_what_is_missing() {
 }
 
 #[test]
+fn what_an_output_of_the_stack_gives_is_said_with_the_command_that_fetches_it() {
+    let fetches = "export $(aws cloudformation describe-stacks --stack-name hookbox";
+    for arguments in [&["dlq", "list"][..], &["send", "stripe", "--account", "a"]] {
+        let (code, _, err) = ended(&mut hookbox(arguments));
+        assert_eq!(code, 2, "{arguments:?}");
+        assert!(err.contains(fetches), "{arguments:?}: {err}");
+    }
+    let (_, _, err) = ended(&mut hookbox(&["resume", "--table", "hookbox"]));
+    assert!(!err.contains(fetches) && err.contains("--operation"), "no stack knows it: {err}");
+}
+
+#[test]
+fn an_address_that_holds_the_path_already_is_refused_with_the_one_that_is_meant() {
+    let send = |url: &str| {
+        let arguments = ["send", "stripe", "--account", "a", "--secret", "env:NOT_SET", "--url", url];
+        ended(&mut hookbox(&arguments))
+    };
+    for path in ["/hooks/stripe/a", "/hooks/", "/hooks"] {
+        let (code, _, err) = send(&format!("http://127.0.0.1:9/base{path}"));
+        assert_eq!(code, 2, "{path}");
+        assert!(err.contains("try: --url http://127.0.0.1:9/base\n"), "{path}: {err}");
+    }
+    for url in ["http://hooks.example:9", "http://127.0.0.1:9/hookshot"] {
+        assert!(send(url).2.contains("export NOT_SET="), "{url}");
+    }
+}
+
+#[test]
 fn completions_know_the_commands_and_a_reader_that_leaves_is_no_failure() {
     for shell in ["bash", "zsh", "fish"] {
         let (code, out, _) = ended(&mut hookbox(&["completions", shell]));

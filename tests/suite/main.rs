@@ -7,6 +7,10 @@ mod guarantees;
 mod layering;
 mod template;
 
+mod harness;
+mod known_faults;
+mod crash_sweep;
+
 mod local_aws;
 mod hookbox;
 mod stage;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use hookbox_core::key::Shards;
 use hookbox_core::limits;
 use hookbox_ledger::table;
 use serde_json::Value;
@@ -127,4 +128,27 @@ fn access_logs_never_hold_a_path_or_a_query() {
         assert!(!format.contains(&format!("$context.{forbidden}")), "{forbidden}");
     }
     assert!(format.contains("$context.routeKey"), "the route key holds only placeholders");
+}
+
+#[test]
+fn the_shards_that_can_be_chosen_are_those_that_the_code_takes() {
+    let shards = template()["Parameters"]["Shards"].clone();
+    let taken: Vec<u16> = (0..=u16::MAX).filter(|count| Shards::new(*count).is_some()).collect();
+    assert_eq!(shards["AllowedValues"], serde_json::json!(taken));
+    assert_eq!(taken.last(), Some(&limits::MAX_SHARDS));
+    assert_eq!(shards["Default"], limits::DEFAULT_SHARDS);
+}
+
+#[test]
+fn the_secrets_that_the_functions_may_read_are_those_that_apply_expects() {
+    let prefix = template()["Parameters"]["SecretPrefix"]["Default"].clone();
+    assert_eq!(format!("/{}/", prefix.as_str().expect("text")), hookbox_core::integration::SECRET_PREFIX);
+}
+
+/// `export $(aws cloudformation describe-stacks …)` of the README and of the command's own hint.
+#[test]
+fn one_output_holds_everything_that_the_command_asks_for() {
+    let environment = template()["Outputs"]["Environment"]["Value"].as_str().expect("!Sub").to_owned();
+    let names: Vec<&str> = environment.split(' ').filter_map(|one| one.split('=').next()).collect();
+    assert_eq!(names, ["HOOKBOX_TABLE", "HOOKBOX_URL", "HOOKBOX_DEAD_LETTER_QUEUE_URL", "HOOKBOX_SHARDS"]);
 }

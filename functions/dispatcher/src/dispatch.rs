@@ -1,7 +1,7 @@
 //! A batch of stream records: to the queues, and what the stream is to give us again.
 
 use hookbox_queue::{Message, Queue, QueueError};
-use hookbox_runtime::{Dimension, Metric, Metrics};
+use hookbox_runtime::{Dimension, Metric, Metrics, chain};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -93,7 +93,13 @@ impl Dispatcher {
         self.metrics.count(Metric::RecordsReturned, &[(Dimension::Queue, name)], failed.len() as u64);
         let (first, error) = failed.first()?;
         let record = records.get(*first).map(record::name);
-        tracing::warn!(queue = name, record, failed = failed.len(), %error, "not sent, the stream gives it again");
+        tracing::warn!(
+            queue = name,
+            record,
+            failed = failed.len(),
+            error = chain(error),
+            "not sent, the stream gives it again"
+        );
         Some(*first)
     }
 

@@ -16,11 +16,11 @@ pub enum Untrusted {
     #[error("verification is misconfigured: {0}")]
     Misconfigured(Misconfiguration),
     /// A secret could not be read, and none of the others matched: it might have been the one.
-    #[error("secret {index} could not be read")]
+    #[error("a secret that may be the right one cannot be used")]
     SecretUnreadable {
         /// Its place in the integration's list.
         index: usize,
-        /// Why.
+        /// Which one, and why.
         #[source]
         source: SecretError,
     },

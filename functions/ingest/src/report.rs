@@ -1,10 +1,8 @@
 //! What is said of a delivery in logs and metrics: names, ids and reasons; never a path, a signature or payload.
 
-use std::error::Error;
-
 use hookbox_ledger::LedgerError;
 use hookbox_providers::DecodeError;
-use hookbox_runtime::{Dimension, Metric, Metrics};
+use hookbox_runtime::{Dimension, Metric, Metrics, chain};
 
 use crate::accept::{NotStored, Outcome};
 use crate::answer::{Accepted, Refused};
@@ -45,8 +43,7 @@ impl<'a> Report<'a> {
                 Refused::Unauthorized
             }
             EndpointError::NoProfile | EndpointError::Broken(_) | EndpointError::Unreadable(_) => {
-                let error: &dyn Error = error;
-                tracing::error!(request_id, error, "the endpoint cannot be used");
+                tracing::error!(request_id, error = chain(error), "the endpoint cannot be used");
                 self.metrics.count(Metric::VerifierBroken, &[], 1);
                 Refused::Unavailable
             }
@@ -74,8 +71,7 @@ impl EndpointReport<'_> {
             | Untrusted::SecretUnreadable { .. }
             | Untrusted::SecretsTooSlow
             | Untrusted::NotFetched => {
-                let error: &dyn Error = untrusted;
-                tracing::error!(request_id, provider, account, error, "verification cannot work");
+                tracing::error!(request_id, provider, account, error = chain(untrusted), "verification cannot work");
                 metrics.count(Metric::VerifierBroken, &[(Dimension::Provider, provider)], 1);
                 Refused::Unavailable
             }
@@ -101,8 +97,7 @@ impl EndpointReport<'_> {
 
     pub(crate) fn not_stored(&self, error: &NotStored) -> Refused {
         let Self { provider, account, report: Report { request_id, metrics } } = self;
-        let source: &dyn Error = error;
-        tracing::error!(request_id, provider, account, error = source, "delivery not stored");
+        tracing::error!(request_id, provider, account, error = chain(error), "delivery not stored");
         match error {
             NotStored::Ledger(LedgerError::TooLarge { .. }) => Refused::TooLarge,
             NotStored::IdentityUsedUp => Refused::Unprocessable(error.to_string()),
@@ -122,8 +117,7 @@ impl EndpointReport<'_> {
                 tracing::warn!(request_id, provider, account, %receipt, "the same key came with another content");
             }
             if let Some(error) = unnoted {
-                let error: &dyn Error = error;
-                tracing::warn!(request_id, %receipt, error, "a further delivery could not be noted on its receipt");
+                tracing::warn!(request_id, %receipt, error = chain(error), "a further delivery could not be noted on its receipt");
             }
             metrics.count(metric_of(*accepted), &[(Dimension::Provider, provider)], 1);
         }

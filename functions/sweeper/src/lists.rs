@@ -1,8 +1,10 @@
 //! Which lists of open jobs there are, and which of the held ones may be released.
 
+use std::collections::BTreeSet;
+
 use futures_util::{StreamExt as _, stream};
 use hookbox_core::time::Timestamp;
-use hookbox_ledger::{DirectoryEntry, LedgerError, OpenQuery, Pause};
+use hookbox_ledger::{DirectoryEntry, LedgerError, Listing, OpenQuery, Pause};
 
 use crate::run::Run;
 use crate::swept::Tally;
@@ -62,12 +64,19 @@ pub(crate) async fn find(run: &Run<'_>) -> (Lists, Tally) {
             return (Lists { lists, held_known: false }, tally);
         }
     };
-    let reads: Vec<_> = directory.iter().map(|entry| held_lists(run, entry)).collect();
+    let mut held_known = true;
+    for line in &directory.unreadable {
+        run.complain("the directory", &line.error);
+        tally.unreadable += 1;
+        held_known = false;
+    }
+    let reads: Vec<_> = directory.items.iter().map(|entry| held_lists(run, entry)).collect();
     let found: Vec<_> = stream::iter(reads).buffered(AT_ONCE).collect().await;
-    let (mut paused, mut resumed, mut held_known) = (Vec::new(), Vec::new(), true);
-    for (found, entry) in found.into_iter().zip(&directory) {
+    let (mut paused, mut resumed) = (Vec::new(), Vec::new());
+    for (found, entry) in found.into_iter().zip(&directory.items) {
         match found {
-            Ok(found) => {
+            Ok((found, unreadable)) => {
+                tally.unreadable += unreadable;
                 let (open, closed): (Vec<_>, Vec<_>) = found.into_iter().partition(|list| list.resumed);
                 resumed.extend(open);
                 paused.extend(closed);
@@ -96,19 +105,22 @@ fn turn_of(mut resumed: Vec<List>, now: Timestamp) -> Vec<List> {
     resumed
 }
 
-/// The lists of one integration's held jobs. A pause of an operation that is no longer configured holds nothing: nobody
-/// will resume it, and its jobs are for a person to see.
-async fn held_lists(run: &Run<'_>, entry: &DirectoryEntry) -> Result<Vec<List>, LedgerError> {
-    let DirectoryEntry { provider, account, .. } = entry;
-    let (configured, pauses): (Vec<_>, Vec<Pause>) = match run.ledger.integration_with_pauses(provider, account).await?
-    {
-        Some(found) => (found.integration.operations.into_iter().map(|one| one.name).collect(), found.pauses),
-        None => (Vec::new(), run.ledger.pauses(provider, account).await?),
-    };
-    let removed = pauses.iter().map(|pause| &pause.operation).filter(|name| !configured.contains(name));
+/// The lists of one integration's held jobs, of every operation that it ever had. A pause of one that is no longer
+/// configured holds nothing: nobody will resume it, and its jobs are for a person to see. Gives also how many pauses could not be read.
+async fn held_lists(run: &Run<'_>, entry: &DirectoryEntry) -> Result<(Vec<List>, u64), LedgerError> {
+    let DirectoryEntry { provider, account, operations, .. } = entry;
+    let (configured, pauses): (BTreeSet<_>, Listing<Pause>) =
+        match run.ledger.integration_with_pauses(provider, account).await? {
+            Some(found) => (found.integration.operations.into_iter().map(|one| one.name).collect(), found.pauses),
+            None => (BTreeSet::new(), run.ledger.pauses(provider, account).await?),
+        };
+    for pause in &pauses.unreadable {
+        run.complain(&format!("a pause of {provider}/{account}"), &pause.error);
+    }
     let mut lists = Vec::new();
-    for operation in configured.iter().chain(removed) {
-        let stands = configured.contains(operation) && pauses.iter().any(|pause| pause.operation == *operation);
+    for operation in configured.union(operations) {
+        // One that cannot be read stands all the same.
+        let stands = configured.contains(operation) && !matches!(pauses.of_operation(operation), Ok(None));
         lists.extend(run.ledger.shards().all().map(|shard| List {
             query: OpenQuery::Held {
                 provider: provider.clone(),
@@ -119,5 +131,5 @@ async fn held_lists(run: &Run<'_>, entry: &DirectoryEntry) -> Result<Vec<List>, 
             resumed: !stands,
         }));
     }
-    Ok(lists)
+    Ok((lists, pauses.unreadable.len() as u64))
 }

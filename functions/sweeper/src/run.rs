@@ -1,6 +1,6 @@
 //! One run: from every list a page in turn, until all are done or the time is over.
 
-use std::fmt::Display;
+use std::error::Error;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use hookbox_core::time::Timestamp;
 use hookbox_core::transition::wake::Backlog;
 use hookbox_ledger::{Cursor, Ledger, OpenQuery};
 use hookbox_queue::{Queue, QueueError};
+use hookbox_runtime::chain;
 
 use crate::entry::Sending;
 use crate::lists::List;
@@ -193,9 +194,9 @@ impl<'a> Run<'a> {
     }
 
     /// Logs what is wrong with something, unless this run has logged enough.
-    pub(crate) fn complain(&self, with: &str, error: &dyn Display) {
+    pub(crate) fn complain(&self, with: &str, error: &dyn Error) {
         if self.complaints.fetch_add(1, Ordering::Relaxed) < MAX_COMPLAINTS {
-            tracing::warn!(with, %error, "left for the next run");
+            tracing::warn!(with, error = chain(error), "left for the next run");
         }
     }
 }

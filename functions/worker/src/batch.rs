@@ -8,13 +8,12 @@
 use futures_util::future::join_all;
 use hookbox_core::time::Timestamp;
 use hookbox_queue::Message;
-use hookbox_runtime::{Dimension, Metric};
+use hookbox_runtime::{Dimension, Metric, chain};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::builder::Worker;
 use crate::job::{Returned, Run};
-use crate::operation::exchange::chain;
 
 /// An SQS event.
 #[derive(Clone, Debug, Deserialize)]

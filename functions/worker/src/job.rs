@@ -14,7 +14,7 @@ use hookbox_core::transition::hold::hold;
 use hookbox_core::transition::review::review;
 use hookbox_ledger::{Configured, Held, ItemError, Ledger, LedgerError, Loaded, Pause};
 use hookbox_queue::MessageError;
-use hookbox_runtime::{Dimension, Metric};
+use hookbox_runtime::{Dimension, Metric, chain};
 
 use crate::attempt::{GRACE, ask_limit};
 use crate::builder::Worker;
@@ -117,7 +117,7 @@ impl<'a> Run<'a> {
             let next = review(&job, ReviewReason::OperationRemoved, detail, self.now())?;
             return self.write(&loaded, &job, &next).await.map(Some);
         };
-        match configured.pause(&key.operation) {
+        match configured.pause(&key.operation).map_err(LedgerError::from)? {
             Some(pause) => self.hold(&loaded, &job, pause, configured, operation).await,
             None => self.claim(&loaded, &job, configured, operation).await.map(Some),
         }
@@ -153,7 +153,7 @@ impl<'a> Run<'a> {
             return;
         }
         if let Err(error) = self.worker.queue.send(key, wait).await {
-            tracing::warn!(receipt = %key.receipt, operation = %key.operation, %error, "wake-up not sent");
+            tracing::warn!(receipt = %key.receipt, operation = %key.operation, error = chain(&error), "wake-up not sent");
         }
     }
 

@@ -2,10 +2,10 @@
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use hookbox_core::integration::Integration;
-use hookbox_ledger::DirectoryEntry;
+use hookbox_ledger::{DirectoryEntry, Listing};
 use similar::{ChangeTag, TextDiff};
 
-use crate::config::{ConfigFile, text};
+use crate::config::{ConfigFile, Declared, text};
 use crate::connection::Table;
 use crate::failure::Failure;
 use crate::terminal::{Terminal, Tone};
@@ -24,6 +24,8 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// Integrations of the table that the file does not name.
     pub not_in_file: Vec<String>,
+    /// Lines of the directory that this version cannot read: what they stand for is left alone.
+    pub unreadable: Vec<String>,
 }
 
 /// One integration of the file against the table.
@@ -33,6 +35,8 @@ pub struct Step {
     pub integration: Integration,
     /// What that means.
     pub change: Change,
+    /// What is allowed and probably not meant, or was not stated.
+    pub warnings: Vec<String>,
 }
 
 /// What is done about one integration.
@@ -54,16 +58,17 @@ impl Plan {
     pub async fn make(file: &ConfigFile, table: &Table) -> Result<Self, Failure> {
         let directory = table.ledger.directory().await;
         let directory = directory.map_err(|error| table.failure("read the directory of integrations", &error))?;
-        let declared = file.declared.iter().map(|declared| step(&declared.integration, &directory, table));
+        let declared = file.declared.iter().map(|declared| step(declared, &directory, table));
         let steps: Vec<Step> = stream::iter(declared).buffered(AT_ONCE).try_collect().await?;
         let in_file = |entry: &DirectoryEntry| {
             steps
                 .iter()
                 .any(|step| step.integration.provider == entry.provider && step.integration.account == entry.account)
         };
-        let left = directory.iter().filter(|entry| entry.retired_at.is_none() && !in_file(entry));
+        let left = directory.items.iter().filter(|entry| entry.retired_at.is_none() && !in_file(entry));
         let not_in_file = left.map(|entry| format!("{}/{}", entry.provider, entry.account)).collect();
-        Ok(Self { steps, not_in_file })
+        let unreadable = directory.unreadable.iter().map(|line| line.error.to_string()).collect();
+        Ok(Self { steps, not_in_file, unreadable })
     }
 
     /// The steps that write.
@@ -81,6 +86,10 @@ impl Plan {
             let left = terminal.paint(Tone::Quiet, left);
             terminal.say(left)?;
         }
+        for why in &self.unreadable {
+            let line = terminal.paint(Tone::Bad, format!("unreadable and left alone: {why}"));
+            terminal.say(line)?;
+        }
         if self.changes().next().is_none() {
             terminal.say("nothing to do")?;
         }
@@ -88,12 +97,14 @@ impl Plan {
     }
 }
 
-async fn step(declared: &Integration, directory: &[DirectoryEntry], table: &Table) -> Result<Step, Failure> {
-    let (provider, account) = (&declared.provider, &declared.account);
+async fn step(declared: &Declared, directory: &Listing<DirectoryEntry>, table: &Table) -> Result<Step, Failure> {
+    let Integration { provider, account, .. } = &declared.integration;
     let stored = table.ledger.integration(provider, account).await;
-    let stored = stored.map_err(|error| table.failure(&format!("read integration {provider}/{account}"), &error))?;
-    let of_directory = directory.iter().find(|entry| entry.provider == *provider && entry.account == *account);
-    let mut integration = declared.clone();
+    let attempted = format!("read integration {provider}/{account}");
+    let stored = stored.map_err(|error| table.failure(&attempted, &error))?;
+    let of_directory = directory.of_connection(provider, account);
+    let of_directory = of_directory.map_err(|error| table.failure(&attempted, &error.into()))?;
+    let mut integration = declared.integration.clone();
     let change = match stored {
         // One that was retired goes on where it stopped, so that no two configurations ever share a revision.
         None => {
@@ -110,7 +121,7 @@ async fn step(declared: &Integration, directory: &[DirectoryEntry], table: &Tabl
             }
         }
     };
-    Ok(Step { integration, change })
+    Ok(Step { integration, change, warnings: declared.warnings.clone() })
 }
 
 impl Change {
@@ -178,6 +189,11 @@ impl Step {
             };
             let line = terminal.paint(tone, format!("  {mark} {text}").trim_end());
             terminal.say(line)?;
+        }
+        if !matches!(self.change, Change::Unchanged) {
+            for warning in &self.warnings {
+                super::warn(warning, terminal)?;
+            }
         }
         Ok(())
     }

@@ -1,6 +1,10 @@
+use axum::Router;
+use axum::body::Bytes;
+use axum::http::StatusCode;
 use hookbox_core::integration::Integration;
 use hookbox_core::surroundings::Clock as _;
 use hookbox_ledger::test_support::TestTable;
+use hookbox_runtime::Secrets;
 
 use super::*;
 use crate::config::source::Source;
@@ -45,13 +49,20 @@ async fn run(text: &str, table: &Table, intent: Intent) -> (Result<Answer, Failu
     (apply(&file(text), table, intent, &mut terminal).await, captured.out())
 }
 
+async fn apply(file: &ConfigFile, table: &Table, intent: Intent, terminal: &mut Terminal) -> Result<Answer, Failure> {
+    let (author, clock) = (Author::Named("jane".to_owned()), clock());
+    let reason = Some("new destination");
+    let application = Application { file, table, secrets: None, intent, author, reason, clock: &clock };
+    application.apply(terminal).await
+}
+
 #[tokio::test]
 async fn a_dry_run_shows_and_writes_nothing() {
     let table = table(&clock()).await;
     let (answer, out) = run(FILE, &table, Intent::DryRun).await;
     assert_eq!(answer.unwrap(), Answer::No, "there are differences");
     insta::assert_snapshot!(out);
-    assert_eq!(table.ledger.directory().await.unwrap(), []);
+    assert_eq!(table.ledger.directory().await.unwrap().items, []);
     assert_eq!(stored(&table, "stripe/main").await, None);
 }
 
@@ -124,7 +135,7 @@ async fn nothing_is_written_without_a_yes() {
       why: nobody can be asked: standard input is no terminal
       try: --yes to write, --dry-run to look
     ");
-    assert_eq!(table.ledger.directory().await.unwrap(), []);
+    assert_eq!(table.ledger.directory().await.unwrap().items, []);
 
     let (mut says_yes, _) = Captured::answering("y\n");
     assert_eq!(apply(&file(FILE), &table, Intent::Ask, &mut says_yes).await.unwrap(), Answer::Yes);
@@ -164,13 +175,105 @@ async fn programs_get_the_same_as_json() {
 #[tokio::test]
 async fn a_table_that_is_not_there_is_could_not_look() {
     let config = TestTable::on(&clock()).await.config();
-    let (shards, random) =
-        (hookbox_core::key::Shards::new(4).unwrap(), std::sync::Arc::new(hookbox_runtime::SystemRandom));
+    let (shards, random) = (hookbox_core::key::Shards::new(4).unwrap(), Arc::new(hookbox_runtime::SystemRandom));
     let ledger = hookbox_ledger::Ledger::new(&config, "hookbocks", shards, random);
     let table = Table::new(ledger, "hookbocks", "in eu-west-1");
     let failure = run(FILE, &table, Intent::Write).await.0.unwrap_err();
     assert_eq!(failure.code(), 3);
     insta::assert_snapshot!(failure);
+}
+
+/// As much of the Parameter Store as reading from it needs.
+async fn parameters(answer: fn(&str) -> (StatusCode, serde_json::Value)) -> SecretReader {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    let router = Router::new().fallback(async move |body: Bytes| {
+        let call: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        let (status, answer) = answer(call["Name"].as_str().unwrap());
+        (status, answer.to_string())
+    });
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    let config = TestTable::start().await.config().into_builder().endpoint_url(endpoint).build();
+    SecretReader::new(Secrets::new(&config, Arc::new(clock())), "in eu-west-1")
+}
+
+fn refusal(code: &str) -> (StatusCode, serde_json::Value) {
+    (StatusCode::BAD_REQUEST, serde_json::json!({"__type": code, "message": "no"}))
+}
+
+fn holds(value: &str) -> (StatusCode, serde_json::Value) {
+    (StatusCode::OK, serde_json::json!({"Parameter": {"Value": value}}))
+}
+
+async fn with_secrets(intent: Intent, secrets: &SecretReader, table: &Table) -> (Result<Answer, Failure>, String) {
+    let (mut terminal, captured) = terminal(Format::Table);
+    let clock = clock();
+    let (file, author) = (file(FILE), Author::Named("jane".to_owned()));
+    let application =
+        Application { file: &file, table, secrets: Some(secrets), intent, author, reason: None, clock: &clock };
+    (application.apply(&mut terminal).await, captured.out())
+}
+
+#[tokio::test]
+async fn a_secret_that_is_missing_or_empty_is_refused_and_nothing_is_written() {
+    let table = table(&clock()).await;
+    let secrets = parameters(|name| match name {
+        "/hookbox/main/stripe" => refusal("ParameterNotFound"),
+        _ => holds(" "),
+    })
+    .await;
+    let looked = with_secrets(Intent::DryRun, &secrets, &table).await.0.unwrap_err();
+    let failure = with_secrets(Intent::Write, &secrets, &table).await.0.unwrap_err();
+    assert_eq!((failure.code(), failure.to_string()), (1, looked.to_string()));
+    insta::assert_snapshot!(failure, @r"
+    could not use every secret that the file names
+      why: ssm:/hookbox/main/stripe: it does not exist in eu-west-1
+           ssm:/hookbox/main/signing: it is empty, and an empty secret verifies everything
+      try: aws ssm put-parameter --type SecureString --name /hookbox/main/stripe --value …
+      try: aws ssm put-parameter --type SecureString --name /hookbox/main/signing --value … --overwrite
+      try: --skip-secret-check, where the secret follows later: until then deliveries are refused
+    ");
+    assert_eq!(table.ledger.directory().await.unwrap().items, []);
+}
+
+#[tokio::test]
+async fn a_secret_that_may_not_be_looked_at_is_a_warning() {
+    let table = table(&clock()).await;
+    let secrets = parameters(|name| match name {
+        "/hookbox/main/stripe" => refusal("AccessDeniedException"),
+        _ => holds("whsec_MfKQ9"),
+    })
+    .await;
+    let (answer, out) = with_secrets(Intent::Write, &secrets, &table).await;
+    assert_eq!(answer.unwrap(), Answer::Yes);
+    let warnings: Vec<_> = out.lines().filter(|line| line.starts_with("warning: ssm")).collect();
+    assert_eq!(warnings, ["warning: ssm:/hookbox/main/stripe could not be checked: access is denied"]);
+    assert!(!out.contains("MfKQ9"), "{out}");
+}
+
+#[tokio::test]
+async fn a_secret_outside_the_functions_reach_is_a_warning() {
+    let table = table(&clock()).await;
+    let (_, out) = run(&FILE.replace("/hookbox/main/stripe", "/prod/stripe"), &table, Intent::DryRun).await;
+    let warned = out.lines().any(|line| line.starts_with("warning: ssm:/prod/stripe lies outside /hookbox/"));
+    assert!(warned, "{out}");
+}
+
+#[tokio::test]
+async fn who_applied_what_and_why_is_recorded() {
+    let table = table(&clock()).await;
+    run(FILE, &table, Intent::Write).await.0.unwrap();
+    run(&FILE.replace("retries = 3", "retries = 4"), &table, Intent::Write).await.0.unwrap();
+    let (provider, account) = ("stripe".parse().unwrap(), "main".parse().unwrap());
+    let deeds = table.ledger.integration_audit(&provider, &account).await.unwrap().items;
+    let of = |text: &Option<String>| text.clone().unwrap_or_default();
+    let mut recorded: Vec<_> = deeds
+        .iter()
+        .map(|deed| [deed.who.clone(), deed.what.clone(), of(&deed.why), of(&deed.before), of(&deed.after)])
+        .collect();
+    recorded.sort();
+    let why = "new destination";
+    assert_eq!(recorded, [["jane", "apply", why, "", "rev 1"], ["jane", "apply", why, "rev 1", "rev 2"]]);
 }
 
 fn check(text: &str, short: ShortRetention) -> String {

@@ -2,13 +2,14 @@
 
 use std::ops::Range;
 
-use hookbox_core::integration::{Integration, InvalidIntegration, Retention};
+use hookbox_core::integration::{Idempotency, Integration, InvalidIntegration, Retention};
 use hookbox_core::name::OperationName;
 use toml::Spanned;
 
 use super::Declared;
 use super::operation::{operation, whole_seconds};
 use super::source::Problem;
+use super::text::period;
 use super::wire::{File, IntegrationTable, OperationTable};
 
 /// Where the parts of an integration stand in the file.
@@ -85,7 +86,27 @@ fn integration(table: &IntegrationTable, problems: &mut Vec<Problem>) -> Option<
         problems.push(Problem::new(places.of_invalid(&integration, &invalid), invalid.to_string()));
         return None;
     }
-    Some(Declared { integration, places })
+    let warnings = warnings(table, &integration);
+    Some(Declared { integration, places, warnings })
+}
+
+/// What is allowed and probably not meant, or decides much without being stated.
+fn warnings(table: &IntegrationTable, integration: &Integration) -> Vec<String> {
+    let name = format!("{}/{}", integration.provider, integration.account);
+    let mut warnings = Vec::new();
+    if integration.operations.is_empty() {
+        warnings.push(format!("{name} has no operation: its events are recorded, and nothing is done about them"));
+    }
+    for (operation, table) in integration.operations.iter().zip(&table.operation) {
+        if let (Idempotency::Key { retention }, None) = (&operation.idempotency, &table.get_ref().key_retention) {
+            warnings.push(format!(
+                "{name} {}: key_retention is not stated, so the destination is taken to remember a key for {}",
+                operation.name,
+                period(*retention)
+            ));
+        }
+    }
+    warnings
 }
 
 impl Places {

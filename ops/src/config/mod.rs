@@ -6,6 +6,7 @@ pub mod border;
 pub mod operation;
 pub mod profile;
 pub mod text;
+pub mod spelling;
 
 use std::path::Path;
 
@@ -32,6 +33,8 @@ pub struct Declared {
     pub integration: Integration,
     /// Where its parts stand.
     pub places: Places,
+    /// What is allowed and probably not meant, or was not stated.
+    pub warnings: Vec<String>,
 }
 
 impl ConfigFile {

@@ -9,7 +9,13 @@ use hookbox_core::retry::Schedule;
 use toml::Spanned;
 
 use super::source::Problem;
+use super::spelling::misspelt;
 use super::wire::{OperationTable, Period};
+
+/// The types that every worker knows.
+const BUILT_IN: [&str; 2] = ["http", "sqs"];
+/// A good name for an operation of one's own, one letter from `sqs`.
+const NO_SLIP: &str = "sns";
 
 /// The operation, or `None` when a problem was found.
 pub fn operation(table: &OperationTable, problems: &mut Vec<Problem>) -> Option<Operation> {
@@ -19,12 +25,28 @@ pub fn operation(table: &OperationTable, problems: &mut Vec<Problem>) -> Option<
     let schedule = schedule(table, problems);
     Some(Operation {
         name: table.name.get_ref().clone(),
-        kinds: table.kinds.clone(),
+        kinds: kinds(table, problems),
         timeout,
         schedule: schedule?,
         idempotency: idempotency?,
         target: target?,
     })
+}
+
+/// Kinds are compared as they are. A pattern would match nothing, and every event would be recorded without its job.
+fn kinds(table: &OperationTable, problems: &mut Vec<Problem>) -> Vec<String> {
+    for kind in &table.kinds {
+        let text = kind.get_ref();
+        if text.contains(['*', '?']) {
+            let says = format!("`{text}` is a pattern, and kinds are exact: it would never match");
+            problems
+                .push(Problem::new(kind.span(), says).write("every kind by its name, or no `kinds` for all of them"));
+        } else if text.trim() != text || text.is_empty() {
+            let says = format!("`{text}` is the name of no kind: it would never match");
+            problems.push(Problem::new(kind.span(), says).write("the kind as the provider writes it"));
+        }
+    }
+    table.kinds.iter().map(|kind| kind.get_ref().clone()).collect()
 }
 
 /// The table keeps seconds: anything finer would silently be cut.
@@ -51,6 +73,11 @@ fn schedule(table: &OperationTable, problems: &mut Vec<Problem>) -> Option<Sched
 
 fn target(table: &OperationTable, problems: &mut Vec<Problem>) -> Option<Target> {
     let kind = table.target.get_ref().as_str();
+    if let Some(meant) = misspelt(kind, &BUILT_IN).filter(|_| kind != NO_SLIP) {
+        let says = format!("`{kind}` is no type of operation, and too close to `{meant}` for a name of your own");
+        problems.push(Problem::new(table.target.span(), says).write(format!("type = \"{meant}\"")));
+        return None;
+    }
     refuse_foreign_keys(table, kind, problems);
     for url in [&table.url, &table.reconcile_url].into_iter().flatten() {
         if carries_credentials(url) {
@@ -123,7 +150,7 @@ fn refuse_foreign_keys(table: &OperationTable, kind: &str, problems: &mut Vec<Pr
         ("not_done_statuses", "http", table.not_done_statuses.as_ref().map(Spanned::span)),
         ("queue_url", "sqs", table.queue_url.as_ref().map(Spanned::span)),
     ];
-    let built_in = matches!(kind, "http" | "sqs");
+    let built_in = BUILT_IN.contains(&kind);
     for (key, belongs_to, place) in of_types {
         let Some(place) = place.filter(|_| kind != belongs_to) else { continue };
         let says = format!("`{key}` belongs to type = \"{belongs_to}\", and this operation has type = \"{kind}\"");

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::ops::Range;
 
+use super::spelling::misspelt;
+
 /// A file's name and text.
 #[derive(Clone, Debug)]
 pub struct Source {
@@ -95,9 +97,29 @@ impl Problem {
     /// What the TOML reader found.
     pub fn of_toml(error: &toml::de::Error) -> Self {
         let problem = Self::new(error.span().unwrap_or(0..0), error.message().replace("unknown field", "unknown key"));
-        if problem.says.starts_with("unknown key") {
+        if let Some(rest) = problem.says.strip_prefix("unknown key `") {
             // Whatever is written there was meant for something that does not exist: nobody knows how secret it is.
-            return problem.hide();
+            let key = rest.split('`').next().unwrap_or_default();
+            let meant = match key {
+                "integrations" => Some("[[integration]] before each connection".to_owned()),
+                "operations" | "operation" => Some("[[integration.operation]] before each operation".to_owned()),
+                _ => {
+                    // After `expected one of` stand all that there are, each between backticks.
+                    let known: Vec<&str> = rest.split('`').skip(2).step_by(2).collect();
+                    misspelt(key, &known).map(|meant| format!("`{meant}`"))
+                }
+            };
+            let problem = problem.hide();
+            return match meant {
+                Some(meant) => problem.write(meant),
+                None => problem,
+            };
+        }
+        if problem.says.contains("expected a sequence") {
+            // `integration` and `operation` are the only lists of tables.
+            let says = "a table that may come several times stands in two brackets".to_owned();
+            return Self { says, ..problem }
+                .write("[[integration]] for a connection, [[integration.operation]] for an operation of it");
         }
         let missing = problem.says.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`'));
         let Some(missing) = missing else { return problem };

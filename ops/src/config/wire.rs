@@ -77,7 +77,7 @@ pub struct OperationTable {
     pub schedule: Option<Spanned<Vec<Period>>>,
     /// The kinds that require it.
     #[serde(default)]
-    pub kinds: Vec<String>,
+    pub kinds: Vec<Spanned<String>>,
 }
 
 /// A duration such as `24h`.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::time::Duration;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use hookbox_core::job::{Job, State, Status};
@@ -17,20 +16,20 @@ use super::board;
 use crate::connection::{NamedQueue, Table};
 use crate::failure::Failure;
 use crate::layout::{Cell, Columns, count};
+use crate::pauses::{self, FAR, PauseLine, Pauses};
 use crate::terminal::{Format, Terminal, Tone};
 
 /// Folders that are read at once.
 const AT_ONCE: usize = 8;
 /// Entries of the index in one read.
 const PAGE: u32 = 100;
-/// Later than any entry of the index stands.
-const FAR: Duration = Duration::from_secs(100 * 365 * 24 * 3_600);
 
 /// What waits for a person.
 #[derive(Clone, Debug)]
 pub struct List {
     lines: Vec<Line>,
     more: bool,
+    pauses: Pauses,
 }
 
 /// A job, or a message that is none of a job in review.
@@ -66,6 +65,14 @@ pub struct Line {
     pub fault: Option<String>,
     #[serde(skip)]
     arrived: Option<Timestamp>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Entry<'a> {
+    Job(&'a Line),
+    Paused(PauseLine<'a>),
+    Unreadable { status: &'static str, fault: &'a str },
 }
 
 impl List {
@@ -104,17 +111,39 @@ impl List {
         }
         let mut lines: Vec<Line> = lines.into_values().chain(poison).collect();
         lines.sort_by_key(|line| line.arrived);
-        Ok(Self { lines, more })
+        Ok(Self { lines, more, pauses: Pauses::read(table, now).await? })
     }
 
     /// Shows the list.
     pub fn show(&self, terminal: &mut Terminal) -> io::Result<()> {
         if terminal.format() == Format::Json {
-            return terminal.say_json(&self.lines);
+            return terminal.say_json(&self.for_programs());
         }
-        if self.lines.is_empty() {
+        let pauses = !self.pauses.standing.is_empty() || !self.pauses.unreadable.is_empty();
+        if self.lines.is_empty() && !pauses {
             return terminal.say("nothing waits for a person, and the dead-letter queue is empty");
         }
+        if !self.lines.is_empty() {
+            self.show_jobs(terminal)?;
+        }
+        if pauses {
+            if !self.lines.is_empty() {
+                terminal.say("")?;
+            }
+            pauses::show_table(&self.pauses, terminal)?;
+        }
+        Ok(())
+    }
+
+    /// One list: what waits, then what is paused.
+    fn for_programs(&self) -> Vec<Entry<'_>> {
+        let unreadable =
+            self.pauses.unreadable.iter().map(|why| Entry::Unreadable { status: "unreadable", fault: why });
+        let paused = self.pauses.standing.iter().map(|standing| Entry::Paused(standing.into()));
+        self.lines.iter().map(Entry::Job).chain(paused).chain(unreadable).collect()
+    }
+
+    fn show_jobs(&self, terminal: &mut Terminal) -> io::Result<()> {
         let mut columns = Columns::default().headed([
             "ARRIVED",
             "STATUS",

@@ -12,10 +12,11 @@ use crate::failure::{Answer, Failure};
 use crate::terminal::Terminal;
 pub use list::{Line, List};
 
-/// List the jobs in review and the messages on the dead-letter queue
+/// List the jobs in review, the messages on the dead-letter queue and the paused operations
 ///
 /// Starts from the table and joins the messages of the queue, which are given back after looking. A message that names
-/// no job of ours is poison; what it says is not repeated.
+/// no job of ours is poison; what it says is not repeated. A paused operation comes with the number of jobs that it holds
+/// and the command that resumes it.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct DlqListArgs {

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::connection::{NamedQueue, Table};
 use crate::terminal::Format;
-use crate::testing::{attempt, clock, event, ingest, load, table, terminal};
+use crate::testing::{attempt, clock, configured, event, held, ingest, load, pause as put_pause, table, terminal};
 
 /// As much of SQS as looking at a queue needs: messages are visible until they are received, and again when they are
 /// released. A message comes with at most one other in an answer, as they do.
@@ -138,6 +138,31 @@ async fn programs_get_the_list_as_json() {
     let (table, sqs, clock) = scene().await;
     let out = listed(&table, &sqs, &clock, Format::Json, 100).await;
     insta::assert_snapshot!(out);
+}
+
+#[tokio::test]
+async fn what_is_paused_waits_for_a_person_too() {
+    let (clock, sqs) = (clock(), Sqs::default());
+    let table = table(&clock).await;
+    configured(&table).await;
+    let pause = put_pause("deliver", "answered 401 Unauthorized", &table, &clock).await;
+    let receipt = ingest(&event("evt_1", "charge.refunded"), &table, &clock).await;
+    held(&JobKey::first(receipt, "deliver".parse().unwrap()), &pause, &table, &clock).await;
+    insta::assert_snapshot!(listed(&table, &sqs, &clock, Format::Table, 100).await, @r"
+    PAUSED SINCE                 INTEGRATION  OPERATION  HELD JOBS  REASON
+    2026-11-30 08:00:00.125 UTC  stripe/demo  deliver    1          answered 401 Unauthorized
+
+    hookbox resume --provider stripe --account demo --operation deliver
+    ");
+    let listed: Value = serde_json::from_str(&listed(&table, &sqs, &clock, Format::Json, 100).await).unwrap();
+    assert_eq!(
+        listed,
+        json!([{
+            "status": "paused", "provider": "stripe", "account": "demo", "operation": "deliver",
+            "since": "2026-11-30T08:00:00.125Z", "reason": "answered 401 Unauthorized",
+            "held_jobs": 1, "held_jobs_more": false,
+        }])
+    );
 }
 
 #[tokio::test]

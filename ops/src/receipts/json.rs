@@ -7,7 +7,7 @@ use hookbox_core::key::{JobKey, ReceiptId};
 use hookbox_core::name::{Account, OperationName, Provider};
 use hookbox_core::receipt;
 use hookbox_core::time::Timestamp;
-use hookbox_ledger::{Audit, Loaded};
+use hookbox_ledger::{Audit, Listing, Loaded, Pause};
 use serde::Serialize;
 
 /// Everything about one event except its payload.
@@ -78,7 +78,15 @@ struct JobLine<'a> {
     next_attempt_at: Option<String>,
     lease_expires_at: Option<String>,
     ended_at: Option<String>,
+    /// Of a held job: what holds it. `null` once it is resumed, until the sweeper has released the job.
+    pause: Option<PauseLine<'a>>,
     last_error: Option<&'a LastError>,
+}
+
+#[derive(Serialize)]
+struct PauseLine<'a> {
+    since: String,
+    reason: &'a str,
 }
 
 #[derive(Serialize)]
@@ -112,12 +120,12 @@ struct Unreadable<'a> {
 }
 
 impl<'a> Folder<'a> {
-    pub(super) fn of(loaded: &'a Loaded) -> Self {
+    pub(super) fn of(loaded: &'a Loaded, pauses: &'a Listing<Pause>) -> Self {
         let unreadable =
             |item: &'a hookbox_ledger::Unreadable| Unreadable { item: &item.sk, why: item.error.to_string() };
         Self {
             receipt: loaded.receipt.as_ref().map(Receipt::of),
-            jobs: loaded.jobs.iter().map(JobLine::of).collect(),
+            jobs: loaded.jobs.iter().map(|job| JobLine::of(job, pauses)).collect(),
             audit: loaded.audit.iter().map(AuditLine::of).collect(),
             unreadable: loaded.unreadable.iter().map(unreadable).collect(),
         }
@@ -167,7 +175,7 @@ impl<'a> Receipt<'a> {
 }
 
 impl<'a> JobLine<'a> {
-    fn of(job: &'a Job) -> Self {
+    fn of(job: &'a Job, pauses: &'a Listing<Pause>) -> Self {
         let mut line = Self {
             key: &job.key,
             operation: &job.key.operation,
@@ -182,10 +190,16 @@ impl<'a> JobLine<'a> {
             next_attempt_at: None,
             lease_expires_at: None,
             ended_at: None,
+            pause: None,
             last_error: job.last_error.as_ref(),
         };
         match job.state {
-            State::Pending | State::Held => {}
+            State::Pending => {}
+            State::Held => {
+                let pause = pauses.of_operation(&job.key.operation).ok().flatten();
+                line.pause =
+                    pause.map(|pause| PauseLine { since: pause.at.to_string(), reason: pause.reason.as_str() });
+            }
             State::Processing { lease_expires_at } => line.lease_expires_at = Some(lease_expires_at.to_string()),
             State::Retrying { next_attempt_at } => line.next_attempt_at = Some(next_attempt_at.to_string()),
             State::Review { reason } => line.reason = Some(reason.as_str()),

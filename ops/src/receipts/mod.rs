@@ -4,9 +4,10 @@ mod json;
 mod view;
 
 use hookbox_core::event::Identity;
+use hookbox_core::job::Status;
 use hookbox_core::key::{JobKey, ReceiptId};
 use hookbox_core::name::{Account, Provider};
-use hookbox_ledger::Loaded;
+use hookbox_ledger::{Listing, Loaded, Pause};
 
 use crate::connection::{Table, TableArgs};
 use crate::failure::{Answer, Failure, Trouble};
@@ -14,7 +15,7 @@ use crate::terminal::{Format, Terminal};
 
 /// Show one receipt with its jobs, attempts, duplicates and conflicts
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub struct ShowArgs {
     /// The receipt's id, or the key of one of its jobs
     #[arg(value_name = "RECEIPT_ID", required_unless_present = "event_id", value_parser = parse_receipt)]
@@ -32,6 +33,10 @@ pub struct ShowArgs {
     #[command(flatten)]
     pub table: TableArgs,
 }
+
+const USAGE: &str = "\
+hookbox receipts show [OPTIONS] --table <NAME> <RECEIPT_ID>
+       hookbox receipts show [OPTIONS] --table <NAME> --provider <PROVIDER> --account <ACCOUNT> --event-id <ID>";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -117,11 +122,21 @@ pub async fn show(wanted: &Wanted, table: &Table, terminal: &mut Terminal) -> Re
     let loaded: Option<Loaded> =
         table.ledger.load(&id).await.map_err(|error| table.failure(&format!("read the receipt {id}"), &error))?;
     let Some(loaded) = loaded else { return Err(wanted.not_found()) };
+    let pauses = pauses_of(&loaded, table).await?;
     match terminal.format() {
-        Format::Json => terminal.say_json(&json::Folder::of(&loaded))?,
-        Format::Table => view::show(&loaded, terminal)?,
+        Format::Json => terminal.say_json(&json::Folder::of(&loaded, &pauses))?,
+        Format::Table => view::show(&loaded, &pauses, terminal)?,
     }
     Ok(Answer::Yes)
+}
+
+/// The pauses of the folder's connection, where a held job waits for one.
+async fn pauses_of(loaded: &Loaded, table: &Table) -> Result<Listing<Pause>, Failure> {
+    let Some(held) = loaded.jobs.iter().find(|job| job.status() == Status::Held) else {
+        return Ok(Listing { items: Vec::new(), unreadable: Vec::new() });
+    };
+    let pauses = table.ledger.pauses(&held.provider, &held.account).await;
+    pauses.map_err(|error| table.failure(&format!("read the pauses of {}/{}", held.provider, held.account), &error))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use hookbox_core::surroundings::Clock as _;
 use hookbox_ledger::test_support::TestClock;
 
 use super::*;
-use crate::testing::{arrival, attempt, begin, clock, event, ingest, load, table, terminal};
+use crate::testing::{arrival, attempt, begin, clock, event, held, ingest, load, pause as put_pause, table, terminal};
 
 async fn shown(wanted: &Wanted, table: &Table) -> String {
     let (mut terminal, captured) = terminal(Format::Table);
@@ -92,6 +92,25 @@ async fn what_is_under_way_says_how_far_it_is() {
     assert_eq!(of("deliver")["attempts"][0]["outcome"], "running");
     assert_eq!(of("deliver")["lease_expires_at"], "2026-11-30T08:01:00.125Z");
     assert_eq!(of("audit")["next_attempt_at"], "2026-11-30T08:00:01.245Z");
+}
+
+#[tokio::test]
+async fn a_held_job_says_why_since_when_and_how_it_goes_on() {
+    let clock = clock();
+    let table = table(&clock).await;
+    let id = ingest(&event("evt_1", "charge.refunded"), &table, &clock).await;
+    let pause = put_pause("deliver", "answered 401 Unauthorized", &table, &clock).await;
+    clock.advance(Duration::from_secs(60));
+    held(&JobKey::first(id, "deliver".parse().unwrap()), &pause, &table, &clock).await;
+    insta::assert_snapshot!(shown(&Wanted::Id(id), &table).await);
+    let of_job = json(id, &table).await["jobs"][0]["pause"].clone();
+    let expected = serde_json::json!({"since": "2026-11-30T08:00:00.125Z", "reason": "answered 401 Unauthorized"});
+    assert_eq!(of_job, expected);
+
+    table.ledger.delete_pause(&pause).await.unwrap();
+    let shown = shown(&Wanted::Id(id), &table).await;
+    assert!(shown.contains("held: its operation is resumed, and the sweeper releases it within minutes\n"), "{shown}");
+    assert_eq!(json(id, &table).await["jobs"][0]["pause"], serde_json::Value::Null);
 }
 
 #[tokio::test]

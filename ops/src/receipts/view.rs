@@ -4,15 +4,17 @@ use std::io;
 use std::time::Duration;
 
 use hookbox_core::job::{Attempt, AttemptOutcome, Job, Mode, State, Status};
+use hookbox_core::limits::MAX_CONFLICTS;
 use hookbox_core::receipt::Receipt;
 use hookbox_core::time::Timestamp;
-use hookbox_ledger::Loaded;
+use hookbox_ledger::{Listing, Loaded, Pause};
 
 use super::json;
 use crate::layout::{Cell, Columns, count};
+use crate::pauses::resume_command;
 use crate::terminal::{Terminal, Tone};
 
-pub(super) fn show(loaded: &Loaded, terminal: &mut Terminal) -> io::Result<()> {
+pub(super) fn show(loaded: &Loaded, pauses: &Listing<Pause>, terminal: &mut Terminal) -> io::Result<()> {
     title("Receipt", &loaded.id.to_string(), terminal)?;
     match &loaded.receipt {
         Some(receipt) => {
@@ -23,7 +25,7 @@ pub(super) fn show(loaded: &Loaded, terminal: &mut Terminal) -> io::Result<()> {
         None => terminal.say("  the receipt itself is gone or unreadable, what follows is left of its folder")?,
     }
     for job in &loaded.jobs {
-        show_job(job, terminal)?;
+        show_job(job, pauses, terminal)?;
     }
     if loaded.jobs.is_empty() {
         terminal.say("\nNo jobs")?;
@@ -87,9 +89,18 @@ fn facts(receipt: &Receipt, terminal: &Terminal) -> Columns {
 fn deliveries(receipt: &Receipt, terminal: &mut Terminal) -> io::Result<()> {
     let duplicates = receipt.duplicate_count;
     let last = receipt.last_duplicate_at.map(|at| format!(", the last at {}", terminal.time(at)));
-    let conflicts = if receipt.conflicts.is_empty() { "" } else { ", conflicts among them" };
-    let number = if duplicates == 0 { "no duplicates".to_owned() } else { count(duplicates, "duplicate") };
-    let summary = format!("1 and {number}{}{conflicts}", last.unwrap_or_default());
+    // A conflict is counted as a further delivery too, and is described while there is room.
+    let conflicts = receipt.conflicts.len();
+    let further = match (duplicates, conflicts) {
+        (0, _) => "no duplicates".to_owned(),
+        (_, 0) => count(duplicates, "duplicate"),
+        (_, MAX_CONFLICTS..) => format!("{duplicates} further, at least {conflicts} of them conflicts"),
+        (_, _) => {
+            let conflicts = conflicts as u64;
+            format!("{}, {}", count(duplicates.saturating_sub(conflicts), "duplicate"), count(conflicts, "conflict"))
+        }
+    };
+    let summary = format!("{}: the first, {further}{}", duplicates + 1, last.unwrap_or_default());
     terminal.say("")?;
     title("Deliveries", &summary, terminal)?;
     let mut columns = Columns::indented(2).headed(["AT", "SECRET", "REQUEST", "DIGEST"]);
@@ -138,12 +149,16 @@ fn conflicts(receipt: &Receipt, terminal: &mut Terminal) -> io::Result<()> {
     print(&columns, terminal)
 }
 
-fn show_job(job: &Job, terminal: &mut Terminal) -> io::Result<()> {
+fn show_job(job: &Job, pauses: &Listing<Pause>, terminal: &mut Terminal) -> io::Result<()> {
     terminal.say("")?;
     let status = terminal.paint(tone(job.status()), job.status().as_str());
     let since = match job.state {
         State::Pending => " since its event arrived".to_owned(),
-        State::Held => ": its operation is paused".to_owned(),
+        State::Held => match pauses.of_operation(&job.key.operation) {
+            Ok(Some(pause)) => format!(": its operation is paused since {}", terminal.time(pause.at)),
+            Ok(None) => ": its operation is resumed, and the sweeper releases it within minutes".to_owned(),
+            Err(why) => format!(": its operation is paused, and this version cannot read the pause: {why}"),
+        },
         State::Processing { lease_expires_at } => format!(", leased until {}", terminal.time(lease_expires_at)),
         State::Retrying { next_attempt_at } => format!(", next attempt at {}", terminal.time(next_attempt_at)),
         State::Review { reason } => format!(": {}", reason.as_str()),
@@ -155,6 +170,10 @@ fn show_job(job: &Job, terminal: &mut Terminal) -> io::Result<()> {
     fact("key", job.key.to_string());
     let round = if job.round > 1 { format!(" (round {})", job.round) } else { String::new() };
     fact("attempts", format!("{}{round}", job.attempts_total));
+    if let (State::Held, Ok(Some(pause))) = (&job.state, pauses.of_operation(&job.key.operation)) {
+        fact("paused", pause.reason.to_string());
+        fact("resume", resume_command(pause));
+    }
     if job.wakes > 0 {
         fact("wakes", format!("{} since the last claim", job.wakes));
     }

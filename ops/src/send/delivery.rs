@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use hookbox_core::integration::SecretRef;
 use hookbox_core::key::ReceiptId;
 use hookbox_core::name::{Account, Provider};
 use hookbox_core::surroundings::Clock;
@@ -9,7 +10,7 @@ use hookbox_providers::{Configured, Profiles, Request, SampleValues, Secret, Sig
 use hookbox_runtime::SecretText;
 use serde_json::Value;
 
-use super::{Endpoint, Outcome};
+use super::{Endpoint, Outcome, Summary};
 use crate::failure::{Failure, Trouble, chain};
 
 /// A delivery that is not signed yet.
@@ -32,6 +33,7 @@ pub struct Signer {
     address: reqwest::Url,
     profile: Configured,
     secret: Secret,
+    reference: SecretRef,
     clock: Arc<dyn Clock>,
 }
 
@@ -59,6 +61,7 @@ impl Signer {
             address,
             profile: configured.map_err(|error| Failure::Usage(usage(error.to_string())))?,
             secret: Secret::new(secret.expose()).map_err(|error| Failure::Usage(usage(error.to_string())))?,
+            reference: endpoint.secret.clone(),
             clock,
         })
     }
@@ -66,6 +69,22 @@ impl Signer {
     /// The address without the part that is secret.
     pub fn shown_url(&self) -> String {
         if self.profile.has_secret_path() { format!("{}/…", self.url) } else { self.url.clone() }
+    }
+
+    /// What may be wrong when the answers are like this.
+    pub fn hints(&self, summary: &Summary) -> Vec<String> {
+        let name = format!("{}/{}", self.provider, self.account);
+        let of = |status: u16| match status {
+            401 => Some(format!(
+                "401: either {name} is not applied (hookbox apply), or it does not verify with what {} holds now; a \
+                 secret that was overwritten is noticed after up to five minutes",
+                self.reference
+            )),
+            404 => Some(format!("404: nothing of Hookbox answers at {}: is it the stack's output `ApiUrl`?", self.url)),
+            503 => Some("503: the log of `ingest` says what could not be read or written".to_owned()),
+            _ => None,
+        };
+        summary.statuses().into_iter().filter_map(of).collect()
     }
 
     /// The profile's sample with these values.
@@ -118,9 +137,13 @@ impl Signer {
 
     fn sign(&self, draft: &Draft) -> Result<Signed, Failure> {
         let request = self.request(&draft.headers, draft);
-        self.profile
-            .sign(&request, Some(&draft.event_id), &self.secret, self.clock.now())
-            .map_err(|error| Failure::Usage(Trouble::new(format!("sign as {}/{}", self.provider, self.account), error)))
+        self.profile.sign(&request, Some(&draft.event_id), &self.secret, self.clock.now()).map_err(|error| {
+            let trouble = Trouble::new(format!("sign as {}/{}", self.provider, self.account), error);
+            Failure::Usage(trouble.advise(format!(
+                "{} must hold the secret as {} shows it, prefix and all",
+                self.reference, self.provider
+            )))
+        })
     }
 
     fn request<'a>(&'a self, headers: &'a [(String, String)], draft: &'a Draft) -> Request<'a> {

@@ -35,6 +35,10 @@ impl Endpoint {
             let why = format!("`{url}` is no address");
             return Err(Failure::Usage(Trouble::new(attempted, why).advise("--url https://… or HOOKBOX_URL")));
         }
+        if let Some(base) = before_hooks(&url) {
+            let why = format!("`{}` holds a part of the path already, which is added to it", args.url);
+            return Err(Failure::Usage(Trouble::new(attempted, why).advise(format!("--url {base}"))));
+        }
         let endpoint = |variant, verify, secret| Self {
             provider: provider.clone(),
             account: account.clone(),
@@ -70,4 +74,12 @@ impl Endpoint {
             }
         }
     }
+}
+
+/// What stands before a path that is already the one of deliveries.
+fn before_hooks(url: &str) -> Option<&str> {
+    let authority = url.find("://")? + 3;
+    let path = authority + url.get(authority..)?.find('/')?;
+    let with_end = format!("{}/", url.get(path..)?);
+    url.get(..path + with_end.find("/hooks/")?)
 }

@@ -113,6 +113,9 @@ pub async fn run(args: &SendArgs, clock: Arc<dyn Clock>, terminal: &mut Terminal
         Format::Json => terminal.say_json(&summary)?,
         Format::Table => summary.show(&signer.shown_url(), terminal)?,
     }
+    for hint in signer.hints(&summary) {
+        terminal.note(hint)?;
+    }
     summary.answer(&signer.shown_url())
 }
 

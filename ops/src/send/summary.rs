@@ -1,6 +1,6 @@
 //! What the answers to a number of deliveries come to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::time::Duration;
 
@@ -108,6 +108,11 @@ impl Summary {
             receipts,
             answers,
         }
+    }
+
+    /// The statuses of all answers, each once.
+    pub fn statuses(&self) -> BTreeSet<u16> {
+        self.answers.iter().filter_map(|outcome| outcome.status).collect()
     }
 
     /// Shows the answers, equal ones together, and what they come to.

@@ -125,6 +125,9 @@ pub enum Target {
     },
 }
 
+/// Below which parameters the functions may read when the stack states nothing (its parameter `SecretPrefix`).
+pub const SECRET_PREFIX: &str = "/hookbox/";
+
 /// Where a secret is found; never the secret itself.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
 use crate::event::Identity;
+use crate::limits::MAX_SHARDS;
 use crate::name::{Account, OperationName, Provider};
 
 /// The id of a receipt, which is the idempotency key of its event.
@@ -77,14 +78,14 @@ impl FromStr for ReceiptId {
     }
 }
 
-/// Into how many partitions the indexes are spread: a power of two from 1 to 256 that may grow and never shrink.
+/// Into how many partitions the indexes are spread: a power of two up to [`MAX_SHARDS`] that may grow and never shrink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shards(u16);
 
 impl Shards {
-    /// `None` unless `count` is a power of two from 1 to 256.
+    /// `None` unless `count` is a power of two from 1 to [`MAX_SHARDS`].
     pub const fn new(count: u16) -> Option<Self> {
-        if count.is_power_of_two() && count <= 256 { Some(Self(count)) } else { None }
+        if count.is_power_of_two() && count <= MAX_SHARDS { Some(Self(count)) } else { None }
     }
 
     /// Every shard, in order.
@@ -218,7 +219,7 @@ mod tests {
 
     #[test]
     fn shards_are_a_power_of_two_so_that_growing_keeps_order() {
-        assert!(Shards::new(3).is_none() && Shards::new(0).is_none() && Shards::new(512).is_none());
+        assert!(Shards::new(3).is_none() && Shards::new(0).is_none() && Shards::new(2 * MAX_SHARDS).is_none());
         let (four, eight) = (Shards::new(4).expect("4"), Shards::new(8).expect("8"));
         for n in 0..200u32 {
             let id = ReceiptId(Digest::of(&n.to_be_bytes()));

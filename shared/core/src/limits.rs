@@ -28,6 +28,12 @@ pub const MAX_CONFLICTS: usize = 10;
 /// How many windows of a weak identity may follow each other.
 pub const MAX_IDENTITY_CHAIN: usize = 100;
 
+/// Into how many partitions the indexes are spread when the stack states nothing.
+pub const DEFAULT_SHARDS: u16 = 4;
+/// The most partitions of an index, a power of two: every list of open jobs is read once for each of them in each run of
+/// the sweeper.
+pub const MAX_SHARDS: u16 = 64;
+
 /// The longest delay of an SQS message (service quota).
 pub const MAX_QUEUE_DELAY: Duration = Duration::from_secs(900);
 /// The longest visibility timeout of an SQS message (service quota).
@@ -100,5 +106,6 @@ const _: () = {
     assert!(REVIEW_NOTICE_INTERVAL.as_secs() < 14 * 24 * 3_600);
     assert!(DEFAULT_PAYLOAD_RETENTION.as_secs() >= MIN_PAYLOAD_RETENTION.as_secs());
     assert!(DEFAULT_RECEIPT_RETENTION.as_secs() > DEFAULT_PAYLOAD_RETENTION.as_secs());
+    assert!(MAX_SHARDS.is_power_of_two() && DEFAULT_SHARDS.is_power_of_two() && DEFAULT_SHARDS <= MAX_SHARDS);
     assert!(RETRY_OVERDUE.as_secs() <= PENDING_OVERDUE.as_secs());
 };

@@ -88,6 +88,15 @@ name!(
     |b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-'
 );
 
+name!(
+    /// The name of one bulk operation, such as a replay of everything that failed in an hour.
+    BulkId,
+    "bulk id",
+    "1 to 64 of a-z, 0-9 and -",
+    64,
+    |b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-'
+);
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,6 +107,7 @@ mod tests {
             assert!(bad.parse::<Account>().is_err(), "{bad}");
             assert!(bad.parse::<Provider>().is_err(), "{bad}");
             assert!(bad.parse::<OperationName>().is_err(), "{bad}");
+            assert!(bad.parse::<BulkId>().is_err(), "{bad}");
         }
         assert!("acct_7.eu-west".parse::<Account>().is_ok());
         assert!("Stripe".parse::<Provider>().is_err());

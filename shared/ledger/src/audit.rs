@@ -7,7 +7,7 @@ use hookbox_core::time::{EpochSeconds, Timestamp};
 use crate::Ledger;
 use crate::error::LedgerError;
 use crate::item::key;
-use crate::load::beginning;
+use crate::load::{Listing, beginning};
 
 /// One deed of a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,9 +59,13 @@ impl Ledger {
     }
 
     /// The deeds on an integration, oldest first. Those on a receipt come with [`Ledger::load`].
-    pub async fn integration_audit(&self, provider: &Provider, account: &Account) -> Result<Vec<Audit>, LedgerError> {
+    pub async fn integration_audit(
+        &self,
+        provider: &Provider,
+        account: &Account,
+    ) -> Result<Listing<Audit>, LedgerError> {
         let range = beginning(&key::integration(provider, account), key::LOG);
         let items = self.query(range, None).await?;
-        Ok(items.into_iter().map(Audit::from_item).collect::<Result<_, _>>()?)
+        Ok(Listing::of(items, Audit::from_item))
     }
 }

@@ -1,16 +1,18 @@
 //! The configuration of the integrations, and the directory that lists them.
 
+use std::collections::BTreeSet;
+
 use hookbox_core::integration::Integration;
 use hookbox_core::name::{Account, OperationName, Provider};
 use hookbox_core::time::Timestamp;
 
 use crate::Ledger;
 use crate::classify::{Failure, Verdict};
-use crate::error::{LedgerError, Stored};
+use crate::error::{ItemError, LedgerError, Stored};
 use crate::expression::{Expression, number, text};
 use crate::item::integration::StoredIntegration;
 use crate::item::{self, Item, SCHEMA, key};
-use crate::load::beginning;
+use crate::load::{Listing, beginning};
 use crate::pause::Pause;
 use crate::transact::{Key, Write};
 
@@ -20,13 +22,13 @@ pub struct Configured {
     /// What `apply` wrote.
     pub integration: Integration,
     /// Which of its operations are paused.
-    pub pauses: Vec<Pause>,
+    pub pauses: Listing<Pause>,
 }
 
 impl Configured {
-    /// The pause of this operation.
-    pub fn pause(&self, operation: &OperationName) -> Option<&Pause> {
-        self.pauses.iter().find(|pause| pause.operation == *operation)
+    /// The pause of this operation; an error when there is one that this version cannot read.
+    pub fn pause(&self, operation: &OperationName) -> Result<Option<&Pause>, ItemError> {
+        self.pauses.of_operation(operation)
     }
 }
 
@@ -41,6 +43,19 @@ pub struct DirectoryEntry {
     pub rev: u64,
     /// Since when it is no longer configured. The line stays: there may still be receipts of it.
     pub retired_at: Option<Timestamp>,
+    /// Every operation that it was ever configured with: jobs of a removed one may still be held.
+    pub operations: BTreeSet<OperationName>,
+}
+
+impl Listing<DirectoryEntry> {
+    /// The line of this connection; an error when there is one that this version cannot read.
+    pub fn of_connection(&self, provider: &Provider, account: &Account) -> Result<Option<&DirectoryEntry>, ItemError> {
+        let sk = key::integration(provider, account);
+        match self.unreadable.iter().find(|item| item.sk == sk) {
+            Some(item) => Err(item.error.clone()),
+            None => Ok(self.items.iter().find(|line| line.provider == *provider && line.account == *account)),
+        }
+    }
 }
 
 impl Ledger {
@@ -50,19 +65,8 @@ impl Ledger {
         provider: &Provider,
         account: &Account,
     ) -> Result<Option<Integration>, LedgerError> {
-        let key = Key::new(key::integration(provider, account), key::CONFIG).into_attributes();
-        let mut tries = self.tries();
-        loop {
-            let call =
-                self.client.get_item().table_name(self.table.as_ref()).set_key(Some(key.clone())).consistent_read(true);
-            match tries.make(call.send()).await {
-                Ok(found) => {
-                    let stored = found.item.map(StoredIntegration::from_item).transpose()?;
-                    return Ok(stored.map(|stored| stored.integration));
-                }
-                Err(failure) => tries.again(failure).await?,
-            }
-        }
+        let item = self.get(Key::new(key::integration(provider, account), key::CONFIG)).await?;
+        Ok(item.map(StoredIntegration::from_item).transpose()?.map(|stored| stored.integration))
     }
 
     /// The configuration of a connection together with its pauses, in one consistent query.
@@ -75,21 +79,23 @@ impl Ledger {
         // every change of the configuration, so it is short.
         let mut integration = None;
         let mut pauses = Vec::new();
+        // An unreadable pause is kept beside the others: it stops its own operation and no other.
         for item in self.query(configuration(provider, account), None).await? {
             let (_, sk) = item::names(&item);
             if sk == key::CONFIG {
                 integration = Some(StoredIntegration::from_item(item)?.integration);
             } else if sk.starts_with(key::PAUSE) {
-                pauses.push(Pause::from_item(item)?);
+                pauses.push(item);
             }
         }
+        let pauses = Listing::of(pauses, Pause::from_item);
         Ok(integration.map(|integration| Configured { integration, pauses }))
     }
 
     /// Every connection that was ever configured.
-    pub async fn directory(&self) -> Result<Vec<DirectoryEntry>, LedgerError> {
+    pub async fn directory(&self) -> Result<Listing<DirectoryEntry>, LedgerError> {
         let items = self.query(beginning(key::DIRECTORY, "integration#"), None).await?;
-        Ok(items.into_iter().map(DirectoryEntry::from_item).collect::<Result<_, _>>()?)
+        Ok(Listing::of(items, DirectoryEntry::from_item))
     }
 
     /// Writes a configuration and its line in the directory in one transaction. `replaces` is the revision that was
@@ -106,6 +112,7 @@ impl Ledger {
             account: integration.account.clone(),
             rev: integration.rev,
             retired_at: None,
+            operations: integration.operations.iter().map(|operation| operation.name.clone()).collect(),
         };
         let config = Write::Update(
             Key::new(key::integration(&integration.provider, &integration.account), key::CONFIG),
@@ -128,6 +135,7 @@ impl Ledger {
             account: account.clone(),
             rev: replaces,
             retired_at: Some(now),
+            operations: BTreeSet::new(),
         };
         let config = Write::Delete(
             Key::new(key::integration(provider, account), key::CONFIG),
@@ -162,15 +170,23 @@ impl Ledger {
     }
 }
 
-/// The line of the directory: attributes that this version does not know stay.
+/// The line of the directory: attributes that this version does not know stay, and so do earlier operations.
 fn directory_line(line: &DirectoryEntry) -> Result<Write, LedgerError> {
     let key = Key::new(key::DIRECTORY, key::integration(&line.provider, &line.account));
     let mut ours_or_none = Expression::default();
     let (pk, schema) = (ours_or_none.name("pk"), ours_or_none.name("schema"));
     let ours = ours_or_none.value(number(SCHEMA));
     let condition = ours_or_none.when(format!("(attribute_not_exists({pk}) OR {schema} <= {ours})"));
-    let expression = whole(line.to_item()?, condition);
-    Ok(Write::Update(key, if line.retired_at.is_none() { expression.remove("retired_at") } else { expression }))
+    let mut item = line.to_item()?;
+    let operations = item.remove("operations");
+    let mut expression = whole(item, condition);
+    if line.retired_at.is_none() {
+        expression = expression.remove("retired_at");
+    }
+    Ok(Write::Update(
+        key,
+        operations.into_iter().fold(expression, |line, operations| line.add("operations", operations)),
+    ))
 }
 
 /// Sets every attribute of an item but its keys.

@@ -6,6 +6,8 @@ use hookbox_core::integration::Integration;
 use hookbox_core::job::Job;
 use hookbox_core::receipt::Receipt;
 
+use crate::bulk::Bulk;
+use crate::own_profile::OwnProfile;
 use crate::pause::Pause;
 
 /// Why the ledger did not do what it was asked for.
@@ -99,6 +101,10 @@ pub enum Stored {
     Integration(Box<Integration>),
     /// A pause.
     Pause(Box<Pause>),
+    /// A user's own profile.
+    Profile(Box<OwnProfile>),
+    /// A bulk operation.
+    Bulk(Box<Bulk>),
 }
 
 impl std::fmt::Display for Stored {
@@ -111,6 +117,8 @@ impl std::fmt::Display for Stored {
                 write!(f, "integration {}/{} is at rev {}", integration.provider, integration.account, integration.rev)
             }
             Self::Pause(pause) => write!(f, "the pause of `{}` is at rev {}", pause.operation, pause.rev),
+            Self::Profile(profile) => write!(f, "profile {} is at rev {}", profile.name, profile.rev),
+            Self::Bulk(bulk) => write!(f, "bulk operation {} is at rev {}", bulk.id, bulk.rev),
         }
     }
 }

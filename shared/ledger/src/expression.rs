@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Display;
 
+use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use crate::item::SCHEMA;
@@ -85,10 +86,10 @@ impl Expression {
         self
     }
 
-    /// Adds to the number, which need not be there.
+    /// Adds a number to the number, or a set to the set, which need not be there.
     #[must_use]
-    pub(crate) fn add(mut self, attribute: &str, amount: u32) -> Self {
-        let action = format!("{} {}", self.name(attribute), self.value(number(amount)));
+    pub(crate) fn add(mut self, attribute: &str, amount: AttributeValue) -> Self {
+        let action = format!("{} {}", self.name(attribute), self.value(amount));
         self.add.push(action);
         self
     }
@@ -136,4 +137,9 @@ pub(crate) fn text(text: impl Into<String>) -> AttributeValue {
 /// A number attribute.
 pub(crate) fn number<N: Display>(number: N) -> AttributeValue {
     AttributeValue::N(format!("{number}"))
+}
+
+/// A binary attribute.
+pub(crate) fn bytes(bytes: &[u8]) -> AttributeValue {
+    AttributeValue::B(Blob::new(bytes))
 }

@@ -21,7 +21,10 @@ mod expression;
 mod retry;
 mod transact;
 
+mod replace;
 mod config;
+mod own_profile;
+mod token;
 mod ingest;
 mod receipt;
 
@@ -30,9 +33,11 @@ mod plan;
 mod write_job;
 
 mod audit;
+mod bulk;
 mod entries;
 mod move_entry;
 mod pause;
+mod rate;
 
 pub mod stream;
 
@@ -49,12 +54,15 @@ use hookbox_core::surroundings::Random;
 use hookbox_core::time::Timestamp;
 
 pub use audit::{Audit, Subject};
+pub use bulk::{Bulk, BulkState};
 pub use config::{Configured, DirectoryEntry};
 pub use entries::{Cursor, HistoryQuery, InvalidCursor, OpenEntry, OpenQuery, Page, ReceiptEntry, ResourceQuery};
 pub use error::{ItemError, LedgerError, Stored};
 pub use ingest::Ingested;
-pub use load::{Loaded, Unreadable};
+pub use load::{Listing, Loaded, Unreadable};
+pub use own_profile::OwnProfile;
 pub use pause::Pause;
+pub use token::TokenUse;
 pub use write_job::Held;
 
 /// The ledger of one table. Cloning it is cheap and shares the connections.

@@ -45,6 +45,34 @@ pub struct Unreadable {
     pub error: ItemError,
 }
 
+/// Items of one kind: those that this version can read, and those that it cannot. One bad item never hides the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listing<T> {
+    /// Those that can be read, in the order of their keys.
+    pub items: Vec<T>,
+    /// Those that cannot: newer or corrupt.
+    pub unreadable: Vec<Unreadable>,
+}
+
+impl<T> Listing<T> {
+    /// Reads every item.
+    pub(crate) fn of(items: Vec<Item>, read: impl Fn(Item) -> Result<T, ItemError>) -> Self {
+        let mut listing = Self { items: Vec::new(), unreadable: Vec::new() };
+        for item in items {
+            listing.take(item, &read);
+        }
+        listing
+    }
+
+    fn take(&mut self, item: Item, read: impl Fn(Item) -> Result<T, ItemError>) {
+        let (pk, sk) = item::names(&item);
+        match read(item) {
+            Ok(read) => self.items.push(read),
+            Err(error) => self.unreadable.push(Unreadable { pk, sk, error }),
+        }
+    }
+}
+
 impl Loaded {
     fn new(id: ReceiptId) -> Self {
         Self {

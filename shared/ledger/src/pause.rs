@@ -7,10 +7,10 @@ use hookbox_core::time::Timestamp;
 
 use crate::Ledger;
 use crate::classify::Failure;
-use crate::error::{LedgerError, Stored};
+use crate::error::{ItemError, LedgerError, Stored};
 use crate::expression::{Expression, number};
 use crate::item::key;
-use crate::load::beginning;
+use crate::load::{Listing, beginning};
 use crate::transact::Key;
 
 /// A pause of one operation of one integration.
@@ -28,6 +28,17 @@ pub struct Pause {
     pub reason: ErrorText,
     /// Since when.
     pub at: Timestamp,
+}
+
+impl Listing<Pause> {
+    /// The pause of this operation; an error when there is one that this version cannot read.
+    pub fn of_operation(&self, operation: &OperationName) -> Result<Option<&Pause>, ItemError> {
+        let sk = key::pause(operation);
+        match self.unreadable.iter().find(|item| item.sk == sk) {
+            Some(item) => Err(item.error.clone()),
+            None => Ok(self.items.iter().find(|pause| pause.operation == *operation)),
+        }
+    }
 }
 
 impl Ledger {
@@ -97,9 +108,9 @@ impl Ledger {
     }
 
     /// The pauses of an integration, read consistently.
-    pub async fn pauses(&self, provider: &Provider, account: &Account) -> Result<Vec<Pause>, LedgerError> {
+    pub async fn pauses(&self, provider: &Provider, account: &Account) -> Result<Listing<Pause>, LedgerError> {
         let range = beginning(&key::integration(provider, account), key::PAUSE);
         let items = self.query(range, None).await?;
-        Ok(items.into_iter().map(Pause::from_item).collect::<Result<_, _>>()?)
+        Ok(Listing::of(items, Pause::from_item))
     }
 }

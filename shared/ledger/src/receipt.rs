@@ -68,7 +68,7 @@ impl Ledger {
 /// delivery is counted in between.
 fn counting(list: &List, at: Timestamp, token: &str, describe: bool) -> Expression {
     let expression = Expression::of_ours()
-        .add("duplicate_count", 1)
+        .add("duplicate_count", number(1))
         .set("last_duplicate_at", number(at.as_millis()))
         .set("count_token", text(token));
     let mut expression = {

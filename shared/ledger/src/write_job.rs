@@ -7,7 +7,7 @@ use hookbox_core::job::Job;
 use crate::Ledger;
 use crate::audit::Audit;
 use crate::classify::{Failure, Verdict};
-use crate::error::{LedgerError, Stored};
+use crate::error::{ItemError, LedgerError, Stored};
 use crate::expression::{Expression, number};
 use crate::item::job::StoredJob;
 use crate::item::{Item, check_schema, key};
@@ -178,14 +178,18 @@ fn judge(plan: &Plan, verdicts: Vec<Verdict>, before: &Job, token: &str) -> Resu
     })
 }
 
-/// The items of the folder that do not exist any more, because time to live deletes single items.
+/// The items of the folder that cannot be changed any more: time to live deletes single items, or they are broken.
 fn missing(plan: &Plan, verdicts: &[Verdict]) -> Result<Vec<String>, LedgerError> {
     let mut missing = Vec::new();
     for (part, verdict) in plan.parts.iter().zip(verdicts) {
         match (part, verdict) {
             (Part::Sibling(sk) | Part::Chunk(sk), Verdict::Fails(None)) => missing.push(sk.clone()),
-            // Of a newer version; nothing else can be wrong with it.
-            (Part::Chunk(_), Verdict::Fails(Some(item))) => check_schema(item)?,
+            // One of a newer version is left alone, and so is the job. One that is broken must not keep its job from
+            // ending: nobody can read it anyway.
+            (Part::Chunk(sk), Verdict::Fails(Some(item))) => match check_schema(item) {
+                Err(error @ ItemError::NewerSchema { .. }) => return Err(error.into()),
+                _ => missing.push(sk.clone()),
+            },
             _ => {}
         }
     }

@@ -4,6 +4,7 @@
 //! them as parameters.
 
 pub mod aws;
+pub mod causes;
 pub mod clock;
 mod environment;
 pub mod metrics;
@@ -13,6 +14,7 @@ pub mod settings;
 pub mod telemetry;
 
 pub use aws::sdk_config;
+pub use causes::chain;
 pub use clock::SystemClock;
 pub use metrics::{Dimension, Metric, Metrics};
 pub use random::SystemRandom;

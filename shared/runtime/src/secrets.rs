@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use aws_sdk_ssm::Client;
-use aws_sdk_ssm::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
+use aws_sdk_ssm::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_ssm::operation::get_parameter::{GetParameterError, GetParameterOutput};
 use aws_types::SdkConfig;
 use hookbox_core::integration::SecretRef;
 use hookbox_core::surroundings::Clock;
 use hookbox_core::time::Timestamp;
 
+use crate::causes::chain;
 use crate::environment;
 
 /// How long a parameter is believed before it is read again.
@@ -153,7 +154,7 @@ fn read_error<R>(reference: &SecretRef, error: &SdkError<GetParameterError, R>) 
         }
         SdkError::TimeoutError(_) => unavailable(reference, "no answer in time".to_owned()),
         SdkError::DispatchFailure(failure) => {
-            let cause = failure.as_connector_error().map(|error| DisplayErrorContext(error).to_string());
+            let cause = failure.as_connector_error().map(|error| chain(error));
             unavailable(reference, cause.unwrap_or_else(|| "the request was not sent".to_owned()))
         }
         SdkError::ResponseError(_) => unavailable(reference, "the answer was not understood".to_owned()),

@@ -1,6 +1,7 @@
 //! The functions' settings: read once from the environment variables that `template.yaml` sets, and typed.
 
 use hookbox_core::key::Shards;
+use hookbox_core::limits::DEFAULT_SHARDS;
 
 use crate::environment;
 
@@ -125,8 +126,6 @@ impl SweeperSettings {
     }
 }
 
-const DEFAULT_SHARDS: u16 = 4;
-
 fn table(variables: Variables<'_>) -> Result<String, SettingsError> {
     // What DynamoDB allows as the name of a table, or as its ARN in the name's place.
     let allowed = |name: &str| {
@@ -138,7 +137,7 @@ fn table(variables: Variables<'_>) -> Result<String, SettingsError> {
 
 fn shards(variables: Variables<'_>) -> Result<Shards, SettingsError> {
     const NAME: &str = "HOOKBOX_SHARDS";
-    const MUST_BE: &str = "a power of two from 1 to 256";
+    const MUST_BE: &str = "a power of two from 1 to 64";
     let count = match non_empty(variables, NAME) {
         None => Some(DEFAULT_SHARDS),
         Some(text) => text.parse().ok(),
@@ -219,10 +218,10 @@ mod tests {
         let error = WorkerSettings::read(&without).unwrap_err().to_string();
         assert_eq!(error, "HOOKBOX_TABLE is not set: it must be the name of the ledger's DynamoDB table");
 
-        for bad in ["3", "0", "-4", "four", "512", "4 "] {
+        for bad in ["3", "0", "-4", "four", "128", "4 "] {
             let with = |name: &str| if name == "HOOKBOX_SHARDS" { Some(bad.to_owned()) } else { complete(name) };
             let error = WorkerSettings::read(&with).unwrap_err().to_string();
-            assert_eq!(error, format!("HOOKBOX_SHARDS is `{bad}`: it must be a power of two from 1 to 256"));
+            assert_eq!(error, format!("HOOKBOX_SHARDS is `{bad}`: it must be a power of two from 1 to 64"));
         }
 
         let with =

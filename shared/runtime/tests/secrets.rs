@@ -182,6 +182,8 @@ async fn a_store_that_is_away_is_unavailable() {
     let away = Secrets::new(&config("http://127.0.0.1:1"), Arc::new(VirtualClock::default()));
     let error = away.get(&reference("ssm:/hookbox/a")).await.unwrap_err();
     assert!(matches!(error, SecretError::Unavailable { .. }), "{error:?}");
+    let text = error.to_string();
+    assert!(text.contains("Connection refused") && !text.contains(['{', '"']), "words, not a dump of types: {text}");
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 mod stage;
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hookbox_core::integration::SecretRef;
@@ -10,6 +11,7 @@ use hookbox_core::receipt::Receipt;
 use hookbox_ledger::Loaded;
 use hookbox_ledger::test_support::Fault;
 use hookbox_providers::SampleValues;
+use hookbox_runtime::telemetry;
 use serde_json::{Value, json};
 
 use stage::{Answer, NOW, OLD_SECRET, SECRET, Sender, Stage, delivery, integration, received};
@@ -177,6 +179,19 @@ async fn a_broken_verifier_refuses_everything_with_503() {
     }
 }
 
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 #[tokio::test]
 async fn a_secret_that_cannot_be_read_does_not_stand_in_the_way_of_the_others() {
     let stage = Stage::new().await;
@@ -184,8 +199,15 @@ async fn a_secret_that_cannot_be_read_does_not_stand_in_the_way_of_the_others() 
     stage.configure(&hookbox_core::integration::Integration { secrets, ..integration("stripe") }).await;
     let answer = stage.answer(Sender::of("stripe").with_secret(OLD_SECRET).sample("evt_1")).await;
     assert_eq!(receipt(&stage, &answer.receipt()).await.arrivals[0].secret_index, 1, "its place in the configuration");
+    let lines = Lines::default();
+    let writer = lines.clone();
+    let logging = tracing::subscriber::set_default(telemetry::subscriber(None, move || writer.clone()));
     let unsure = stage.answer(Sender::of("stripe").sample("evt_2")).await;
+    drop(logging);
     assert_eq!(unsure.status, 503, "the unreadable secret might have been the right one");
+    let log = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    assert!(log.contains("`env:UNSET` does not exist"), "which one, and why: {log}");
+    assert!(!log.contains(OLD_SECRET), "{log}");
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! Held jobs: they wait while their pause stands, and are released when it is gone.
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use hookbox_core::job::State;
 use hookbox_core::key::JobKey;
 use hookbox_core::outcome::ErrorText;
@@ -57,6 +58,35 @@ async fn held_jobs_wait_for_their_own_pause_to_end() {
 }
 
 #[tokio::test]
+async fn what_cannot_be_read_stands_and_holds_nothing_else_up() {
+    let world = World::new().await;
+    world.ledger.put_integration(&integration(&["crm-upsert", "deliver"]), None).await.unwrap();
+    let (deliver, upsert) = (world.pause("deliver").await, world.pause("crm-upsert").await);
+    let jobs = world.commit("evt_1", &["crm-upsert", "deliver"]).await.jobs;
+    world.hold(&jobs[0].key, &upsert).await;
+    world.hold(&jobs[1].key, &deliver).await;
+    world.ledger.delete_pause(&deliver).await.unwrap();
+    let newer = AttributeValue::N("99".to_owned());
+    let mut pause = world.table.item("integration#stripe#demo", "pause#crm-upsert").await.unwrap();
+    pause.insert("schema".to_owned(), newer.clone());
+    let mut line = world.table.item("directory", "integration#stripe#demo").await.unwrap();
+    line.extend([
+        ("sk".to_owned(), AttributeValue::S("integration#stripe#other".to_owned())),
+        ("schema".to_owned(), newer),
+    ]);
+    for item in [pause, line] {
+        world.table.put_item(item).await;
+    }
+    world.clock.advance(MINUTE);
+    let swept = world.sweep().await;
+    assert_eq!(swept.tally, Tally { released: 1, unreadable: 2, ..Tally::default() });
+    assert_eq!(swept.gauges.held, None, "the unreadable line may have held jobs");
+    assert_eq!(world.state(&jobs[0].key).await, State::Held, "its pause may say anything");
+    assert_eq!(world.state(&jobs[1].key).await, State::Pending);
+    assert!(world.logs().contains("pause#crm-upsert") && world.logs().contains("integration#stripe#other"));
+}
+
+#[tokio::test]
 async fn a_new_pause_holds_what_an_old_one_held() {
     let world = World::new().await;
     world.ledger.put_integration(&integration(&["deliver"]), None).await.unwrap();
@@ -72,7 +102,7 @@ async fn a_new_pause_holds_what_an_old_one_held() {
 
 #[tokio::test]
 async fn jobs_of_a_removed_operation_or_integration_are_not_held_for_ever() {
-    for retire in [false, true] {
+    for (retire, resume) in [(false, false), (true, false), (false, true), (true, true)] {
         let world = World::new().await;
         world.ledger.put_integration(&integration(&["deliver", "other"]), None).await.unwrap();
         let pause = world.pause("deliver").await;
@@ -84,6 +114,9 @@ async fn jobs_of_a_removed_operation_or_integration_are_not_held_for_ever() {
         } else {
             let next = hookbox_core::integration::Integration { rev: 2, ..of };
             world.ledger.put_integration(&next, Some(1)).await.unwrap();
+        }
+        if resume {
+            world.ledger.delete_pause(&pause).await.unwrap();
         }
         world.clock.advance(MINUTE);
         assert_eq!(world.sweep().await.tally, Tally { released: 1, ..Tally::default() });

@@ -2,7 +2,6 @@
 //! request may have arrived.
 
 use std::convert::Infallible;
-use std::error::Error;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,6 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, FutureExt as _};
+use hookbox_runtime::chain;
 use http_body::{Body, Frame, SizeHint};
 
 /// Sends requests. Product code uses [`Client`]; a simulation brings its own.
@@ -138,18 +138,6 @@ fn classified(error: reqwest::Error, begun: bool) -> ExchangeError {
         (_, false, true) => ExchangeError::Unanswered { code: "timeout", detail },
         (_, false, false) => ExchangeError::Unanswered { code: "connection-lost", detail },
     }
-}
-
-/// The error and what caused it, outermost first.
-pub(crate) fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        text.push_str(": ");
-        text.push_str(&inner.to_string());
-        cause = inner.source();
-    }
-    text
 }
 
 /// A request body that notes when it is first asked for: then there is a connection, and bytes are about to leave.

@@ -16,9 +16,9 @@ use hookbox_core::digest::Digest;
 use hookbox_core::event::Payload;
 use hookbox_core::integration::Target;
 use hookbox_core::outcome::{Outcome, Report};
+use hookbox_runtime::chain;
 use serde_json::{Map, Value, json};
 
-use super::exchange::chain;
 use super::{Call, Operation, misconfigured};
 use crate::facts::{Facts, visible};
 use crate::outgoing::passed_on;

@@ -14,7 +14,7 @@ use hookbox_worker::{Call, Operation, Worker};
 use crate::world::{INVOCATION, World, own};
 
 async fn pauses(world: &World) -> Vec<Pause> {
-    world.ledger.pauses(&"stripe".parse().unwrap(), &"demo".parse().unwrap()).await.unwrap()
+    world.ledger.pauses(&"stripe".parse().unwrap(), &"demo".parse().unwrap()).await.unwrap().items
 }
 
 async fn pause(world: &World, key: &JobKey) -> Pause {
@@ -73,7 +73,7 @@ async fn an_operation_resumed_while_its_job_was_being_held_is_due_at_once() {
         if line.get(Metric::OperationPaused.name()).is_some() {
             // The table is in this process: every call is done when it is polled once.
             let (provider, account) = ("stripe".parse().unwrap(), "demo".parse().unwrap());
-            let pause = ledger.pauses(&provider, &account).now_or_never().unwrap().unwrap().remove(0);
+            let pause = ledger.pauses(&provider, &account).now_or_never().unwrap().unwrap().items.remove(0);
             ledger.delete_pause(&pause).now_or_never().unwrap().unwrap();
         }
     }));

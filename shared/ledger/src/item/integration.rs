@@ -3,9 +3,13 @@
 //! The configuration is one JSON text: it is read and replaced whole, no index or condition looks into it, and an older
 //! version that reads a newer text passes over what it does not know, as with attributes.
 
+use std::collections::BTreeSet;
+
 use hookbox_core::integration::Integration;
+use hookbox_core::name::OperationName;
 use hookbox_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_dynamo::string_set;
 
 use super::{Item, SCHEMA, key};
 use crate::config::DirectoryEntry;
@@ -29,6 +33,9 @@ struct DirectoryItem {
     rev: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     retired_at: Option<Timestamp>,
+    // DynamoDB knows no empty set.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty", serialize_with = "string_set::serialize")]
+    operations: BTreeSet<OperationName>,
 }
 
 /// A configuration with the token of the write that stored it.
@@ -70,6 +77,7 @@ impl DirectoryEntry {
             schema: SCHEMA,
             rev: self.rev,
             retired_at: self.retired_at,
+            operations: self.operations.clone(),
         })
     }
 
@@ -82,6 +90,7 @@ impl DirectoryEntry {
                 what: "not a line of the directory".to_owned(),
             });
         };
-        Ok(Self { provider, account, rev: item.rev, retired_at: item.retired_at })
+        let DirectoryItem { rev, retired_at, operations, .. } = item;
+        Ok(Self { provider, account, rev, retired_at, operations })
     }
 }

@@ -1,7 +1,8 @@
 //! The keys of items. No name holds a `#`, so no two different lists of parts give the same key.
 
+use hookbox_core::digest::Digest;
 use hookbox_core::key::{JobKey, ReceiptId};
-use hookbox_core::name::{Account, OperationName, Provider};
+use hookbox_core::name::{Account, BulkId, OperationName, Provider};
 use hookbox_core::time::Timestamp;
 
 /// The sort key of a receipt.
@@ -16,6 +17,12 @@ pub(crate) const LOG: &str = "log#";
 pub(crate) const CONFIG: &str = "config";
 /// How the sort keys of pauses begin.
 pub(crate) const PAUSE: &str = "pause#";
+/// The sort key of a user's own profile.
+pub(crate) const PROFILE: &str = "profile";
+/// The sort key of a single-use token.
+pub(crate) const TOKEN: &str = "token";
+/// The sort key of a bulk operation.
+pub(crate) const BULK: &str = "bulk";
 /// The partition key of the directory.
 pub(crate) const DIRECTORY: &str = "directory";
 
@@ -57,11 +64,41 @@ pub(crate) fn pause(operation: &OperationName) -> String {
     format!("{PAUSE}{operation}")
 }
 
+/// The partition key of a user's own profile.
+pub(crate) fn profile(name: &Provider) -> String {
+    format!("profile#{name}")
+}
+
+/// The profile of such a key.
+pub(crate) fn parse_profile(key: &str) -> Option<Provider> {
+    key.strip_prefix("profile#")?.parse().ok()
+}
+
+/// The partition key of a bulk operation.
+pub(crate) fn bulk(id: &BulkId) -> String {
+    format!("bulk#{id}")
+}
+
+/// The bulk operation of such a key.
+pub(crate) fn parse_bulk(key: &str) -> Option<BulkId> {
+    key.strip_prefix("bulk#")?.parse().ok()
+}
+
+/// The partition key of a single-use token, by its digest.
+pub(crate) fn token(provider: &Provider, account: &Account, digest: Digest) -> String {
+    format!("token#{provider}#{account}#{digest}")
+}
+
+/// The partition key of one shard of a counter of calls. Operations of two connections may have one name, so the
+/// connection is a part of it.
+pub(crate) fn rate(provider: &Provider, account: &Account, operation: &OperationName, shard: u16) -> String {
+    format!("rate#{provider}#{account}#{operation}#{shard}")
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use hookbox_core::digest::Digest;
 
     #[test]
     fn a_job_has_one_sort_key() {

@@ -6,11 +6,13 @@
 //! attribute inside a list or a map, because those are written whole.
 
 pub(crate) mod audit;
+pub(crate) mod bulk;
 pub(crate) mod entry;
 pub(crate) mod index;
 pub(crate) mod integration;
 pub(crate) mod job;
 pub(crate) mod key;
+pub(crate) mod own_profile;
 pub(crate) mod pause;
 pub(crate) mod payload;
 pub(crate) mod receipt;

@@ -17,8 +17,14 @@ async fn a_configuration_is_replaced_only_at_the_revision_that_was_read() {
     let third = Integration { rev: 3, ..first.clone() };
     assert!(world.ledger.put_integration(&third, Some(1)).await.is_err());
     assert_eq!(world.ledger.integration(provider, account).await.unwrap(), Some(second));
-    let line = DirectoryEntry { provider: provider.clone(), account: account.clone(), rev: 2, retired_at: None };
-    assert_eq!(world.ledger.directory().await.unwrap(), [line]);
+    let line = DirectoryEntry {
+        provider: provider.clone(),
+        account: account.clone(),
+        rev: 2,
+        retired_at: None,
+        operations: ["crm-upsert", "deliver"].map(|name| name.parse().unwrap()).into(),
+    };
+    assert_eq!(world.ledger.directory().await.unwrap().items, [line]);
 }
 
 #[tokio::test]
@@ -26,16 +32,21 @@ async fn a_retired_connection_stays_in_the_directory_and_may_come_back() {
     let world = World::new().await;
     let first = integration(&["deliver"]);
     let Integration { provider, account, .. } = &first;
-    let line =
-        |rev, retired_at| DirectoryEntry { provider: provider.clone(), account: account.clone(), rev, retired_at };
+    let line = |rev, retired_at, operations: &[&str]| DirectoryEntry {
+        provider: provider.clone(),
+        account: account.clone(),
+        rev,
+        retired_at,
+        operations: operations.iter().map(|name| name.parse().unwrap()).collect(),
+    };
     world.ledger.put_integration(&first, None).await.unwrap();
     assert!(world.ledger.retire_integration(provider, account, 7, START).await.is_err());
     world.ledger.retire_integration(provider, account, 1, START).await.unwrap();
     assert_eq!(world.ledger.integration(provider, account).await.unwrap(), None);
     assert_eq!(world.ledger.integration_with_pauses(provider, account).await.unwrap(), None);
-    assert_eq!(world.ledger.directory().await.unwrap(), [line(1, Some(START))]);
-    world.ledger.put_integration(&Integration { rev: 2, ..first.clone() }, None).await.unwrap();
-    assert_eq!(world.ledger.directory().await.unwrap(), [line(2, None)]);
+    assert_eq!(world.ledger.directory().await.unwrap().items, [line(1, Some(START), &["deliver"])]);
+    world.ledger.put_integration(&Integration { rev: 2, ..integration(&["other"]) }, None).await.unwrap();
+    assert_eq!(world.ledger.directory().await.unwrap().items, [line(2, None, &["deliver", "other"])]);
 }
 
 #[tokio::test]
@@ -64,10 +75,10 @@ async fn configuration_and_pauses_come_together_without_the_audit() {
     world.ledger.put_audit(&deed).await.unwrap();
     let configured = world.ledger.integration_with_pauses(provider, account).await.unwrap().unwrap();
     assert_eq!(configured.integration, first);
-    assert_eq!(configured.pauses, std::slice::from_ref(&pause));
-    assert_eq!(configured.pause(&operations[1].name), Some(&pause));
-    assert_eq!(configured.pause(&operations[0].name), None);
-    assert_eq!(world.ledger.integration_audit(provider, account).await.unwrap(), [deed]);
+    assert_eq!(configured.pauses.items, std::slice::from_ref(&pause));
+    assert_eq!(configured.pause(&operations[1].name).unwrap(), Some(&pause));
+    assert_eq!(configured.pause(&operations[0].name).unwrap(), None);
+    assert_eq!(world.ledger.integration_audit(provider, account).await.unwrap().items, [deed]);
 
     world.committed(&["deliver"]).await;
     let items = world.table.items().await;
@@ -90,7 +101,7 @@ async fn resuming_ends_one_pause_and_never_a_later_one() {
     assert_ne!(old.rev, new.rev);
     let error = world.ledger.delete_pause(&old).await.unwrap_err();
     assert!(matches!(error, LedgerError::ConditionFailed { stored: Stored::Pause(stored) } if *stored == new));
-    assert_eq!(world.ledger.pauses(provider, account).await.unwrap(), [new]);
+    assert_eq!(world.ledger.pauses(provider, account).await.unwrap().items, [new]);
 }
 
 #[tokio::test]
@@ -101,5 +112,5 @@ async fn names_that_begin_alike_do_not_meet() {
     world.ledger.put_integration(&first, None).await.unwrap();
     world.ledger.put_integration(&longer, None).await.unwrap();
     assert_eq!(world.ledger.integration(&first.provider, &longer.account).await.unwrap(), Some(longer));
-    assert_eq!(world.ledger.directory().await.unwrap().len(), 2);
+    assert_eq!(world.ledger.directory().await.unwrap().items.len(), 2);
 }

@@ -82,7 +82,7 @@ impl Writer {
             Release => release(&before, now).unwrap(),
         };
         if step == Hold {
-            let pauses = world.ledger.pauses(&before.provider, &before.account).await.unwrap();
+            let pauses = world.ledger.pauses(&before.provider, &before.account).await.unwrap().items;
             let held = world.ledger.hold_job(&loaded, &before, &after, &pauses[0]).await.unwrap();
             assert_eq!(held, Held::Written);
         } else {

@@ -157,9 +157,13 @@ async fn pauses_and_configurations_recognise_themselves() {
         ledger.put_integration(&integration, None).await.unwrap();
         let pause = ledger.put_pause(provider, account, &operations[0].name, &"why".to_owned().into(), START).await;
         let pause = pause.unwrap();
-        assert_eq!(world.ledger.pauses(provider, account).await.unwrap(), std::slice::from_ref(&pause), "{fault:?}");
+        assert_eq!(
+            world.ledger.pauses(provider, account).await.unwrap().items,
+            std::slice::from_ref(&pause),
+            "{fault:?}"
+        );
         ledger.delete_pause(&pause).await.unwrap();
-        assert_eq!(world.ledger.pauses(provider, account).await.unwrap(), []);
+        assert_eq!(world.ledger.pauses(provider, account).await.unwrap().items, []);
         faults.on_next("TransactWriteItems", fault);
         ledger.retire_integration(provider, account, 1, START).await.unwrap();
         assert!(faults.all_happened());

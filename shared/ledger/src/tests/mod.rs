@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::float_cmp)]
 
 mod answers;
+mod bulk;
 mod config;
 mod cost;
 mod entries;
@@ -11,10 +12,13 @@ mod ingest;
 mod lost_replies;
 mod on_the_way;
 mod orphans;
+mod own_profile;
+mod rate;
 mod round_trip;
 mod schema;
 mod sizes;
 mod stream;
+mod token;
 mod write_job;
 
 use std::time::Duration;

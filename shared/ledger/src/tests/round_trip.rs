@@ -12,7 +12,7 @@ use crate::config::DirectoryEntry;
 use crate::item::integration::StoredIntegration;
 use crate::item::job::StoredJob;
 use crate::item::receipt::StoredReceipt;
-use crate::{Audit, Pause, Subject};
+use crate::{Audit, Bulk, BulkState, OwnProfile, Pause, Subject};
 
 fn shards() -> hookbox_core::key::Shards {
     hookbox_core::key::Shards::new(4).unwrap()
@@ -191,10 +191,33 @@ proptest! {
     }
 
     #[test]
+    fn own_profiles(rev in any::<u64>(), toml in text()) {
+        let profile = OwnProfile { name: "acme-crm".parse().unwrap(), rev, toml };
+        prop_assert_eq!(OwnProfile::from_item(profile.to_item().unwrap()).unwrap(), profile);
+    }
+
+    #[test]
+    fn bulks(
+        (rev, words) in (any::<u64>(), proptest::collection::vec(text(), 5)),
+        (some, expires_at) in (any::<bool>(), any::<u32>()),
+        (started_at, updated_at) in (time(), time()),
+        counts in proptest::collection::btree_map(text(), any::<u64>(), 0..4),
+        state in proptest::sample::select(&[BulkState::Running, BulkState::Cancelled, BulkState::Finished][..]),
+    ) {
+        let bulk = Bulk {
+            id: "b-1".parse().unwrap(), rev, what: words[0].clone(), who: words[1].clone(),
+            why: some.then(|| words[2].clone()), query: words[3].clone(), cursor: some.then(|| words[4].clone()),
+            counts, state, started_at, updated_at, expires_at: EpochSeconds::new(expires_at.into()),
+        };
+        prop_assert_eq!(Bulk::from_item(bulk.to_item().unwrap()).unwrap(), bulk);
+    }
+
+    #[test]
     fn configurations(
         rev in any::<u64>(),
         tenants in proptest::collection::vec(text(), 0..3),
         retired_at in maybe(time()),
+        operations in proptest::collection::btree_set("[a-z0-9-]{1,40}", 0..4),
     ) {
         let integration = Integration {
             rev, tenants, verify: Some(serde_json::json!({"header": "x-sig", "tolerance": 300, "f": 0.1})),
@@ -202,6 +225,7 @@ proptest! {
         };
         let line = DirectoryEntry {
             provider: integration.provider.clone(), account: integration.account.clone(), rev, retired_at,
+            operations: operations.iter().map(|name| name.parse().unwrap()).collect(),
         };
         let stored = StoredIntegration { integration, token: "t".into() };
         prop_assert_eq!(StoredIntegration::from_item(stored.to_item().unwrap()).unwrap(), stored);

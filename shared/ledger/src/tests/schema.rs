@@ -96,6 +96,21 @@ async fn a_newer_sibling_does_not_stand_in_the_way_and_a_newer_payload_does() {
 }
 
 #[tokio::test]
+async fn a_broken_payload_does_not_keep_its_job_from_ending() {
+    let world = World::new().await;
+    let before = world.committed(&["a"]).await;
+    let mut broken = world.item(&before, "payload#000").await.unwrap();
+    broken.remove("schema");
+    world.table.put_item(broken.clone()).await;
+    let reviewed = world.reviewed(&before, &before.jobs[0]).await;
+    let loaded = world.reload(&before).await;
+    let dismissed = hookbox_core::transition::dismiss::dismiss(&reviewed, START).unwrap();
+    world.ledger.write_job(&loaded, &reviewed, &dismissed).await.unwrap();
+    assert_eq!(world.reload(&before).await.jobs, [dismissed]);
+    assert_eq!(world.item(&before, "payload#000").await, Some(broken));
+}
+
+#[tokio::test]
 async fn attributes_that_this_version_does_not_know_are_kept() {
     let world = World::new().await;
     let loaded = world.committed(&["deliver"]).await;
@@ -138,4 +153,41 @@ async fn an_error_does_not_quote_a_payload() {
     let error = world.ledger.payload(&loaded.id).await.unwrap_err();
     assert!(matches!(error, LedgerError::Corrupt { .. }));
     assert!(!format!("{error} {error:?}").contains("secret content"), "{error:?}");
+}
+
+#[tokio::test]
+async fn one_bad_line_or_pause_hides_no_other() {
+    let world = World::new().await;
+    let good = integration(&["a", "b"]);
+    let Integration { provider, account, operations, .. } = &good;
+    let bad = Integration { account: "other".parse().unwrap(), ..good.clone() };
+    for one in [&good, &bad] {
+        world.ledger.put_integration(one, None).await.unwrap();
+    }
+    for operation in operations {
+        let reason = "http 401".to_owned().into();
+        world.ledger.put_pause(provider, account, &operation.name, &reason, START).await.unwrap();
+    }
+    let spoil = async |pk: &str, sk: &str, attribute: &str, value: AttributeValue| {
+        let mut item = world.table.item(pk, sk).await.unwrap();
+        item.insert(attribute.to_owned(), value);
+        world.table.put_item(item).await;
+    };
+    let line = format!("integration#{provider}#{}", bad.account);
+    spoil("directory", &line, "schema", number(2)).await;
+    spoil(&format!("integration#{provider}#{account}"), "pause#b", "at", AttributeValue::Bool(true)).await;
+
+    let directory = world.ledger.directory().await.unwrap();
+    assert_eq!(directory.items.len(), 1);
+    assert_eq!(directory.of_connection(provider, account).unwrap(), directory.items.first());
+    let error = directory.of_connection(provider, &bad.account).unwrap_err();
+    assert!(matches!(error, ItemError::NewerSchema { schema: 2, .. }), "{error}");
+
+    let configured = world.ledger.integration_with_pauses(provider, account).await.unwrap().unwrap();
+    let pauses = world.ledger.pauses(provider, account).await.unwrap();
+    assert_eq!(configured.pauses, pauses);
+    assert_eq!(pauses.items.iter().map(|pause| pause.operation.as_str()).collect::<Vec<_>>(), ["a"]);
+    assert!(configured.pause(&operations[0].name).unwrap().is_some());
+    let error = configured.pause(&operations[1].name).unwrap_err();
+    assert!(matches!(error, ItemError::Corrupt { .. }), "an unreadable pause is no free way: {error}");
 }

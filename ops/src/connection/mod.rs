@@ -1,6 +1,7 @@
 //! The way to the account: flags, credentials, and what to do when it cannot be reached.
 
-use std::num::NonZeroU16;
+mod secrets;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,14 +11,17 @@ use aws_smithy_http_client::Builder;
 use aws_smithy_http_client::tls::Provider;
 use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
 use aws_types::SdkConfig;
-use hookbox_core::integration::SecretRef;
+use clap::builder::NonEmptyStringValueParser;
 use hookbox_core::key::Shards;
+use hookbox_core::limits::{DEFAULT_SHARDS, MAX_SHARDS};
 use hookbox_core::surroundings::Clock;
 use hookbox_ledger::{Ledger, LedgerError};
 use hookbox_queue::{Queue, QueueError};
-use hookbox_runtime::{SecretError, SecretText, Secrets, SystemRandom};
+use hookbox_runtime::{Secrets, SystemRandom};
 
+use crate::deed::Author;
 use crate::failure::{Failure, Trouble, chain};
+pub use secrets::SecretReader;
 
 /// How to reach AWS. What is not given is found as the `aws` command finds it.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -34,6 +38,24 @@ pub struct AwsArgs {
     pub endpoint_url: Option<String>,
 }
 
+/// Who makes a change.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct ByArgs {
+    /// Who does it, for the audit; without it whoever your AWS credentials belong to
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    pub by: Option<String>,
+}
+
+impl ByArgs {
+    /// The one who says so, or else the caller.
+    pub async fn author(&self, aws: &AwsArgs) -> Author {
+        match &self.by {
+            Some(name) => Author::Named(name.clone()),
+            None => Author::Caller(Box::new(aws.connect().await)),
+        }
+    }
+}
+
 /// Where the ledger is.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "AWS")]
@@ -41,9 +63,9 @@ pub struct TableArgs {
     /// Name of the table (the stack's output `TableName`)
     #[arg(long, value_name = "NAME", env = "HOOKBOX_TABLE", hide_env_values = true)]
     pub table: String,
-    /// Shards of the table's indexes, as the stack has them
-    #[arg(long, value_name = "COUNT", env = "HOOKBOX_SHARDS", hide_env_values = true, default_value = "4")]
-    pub shards: NonZeroU16,
+    /// Shards of the table's indexes (the stack's output `ShardCount`)
+    #[arg(long, value_name = "COUNT", env = "HOOKBOX_SHARDS", hide_env_values = true, default_value_t = DEFAULT_SHARDS)]
+    pub shards: u16,
     /// How to reach AWS.
     #[command(flatten)]
     pub aws: AwsArgs,
@@ -71,13 +93,6 @@ pub struct NamedQueue {
     /// The queue.
     pub queue: Queue,
     place: String,
-}
-
-/// Reads secrets with the caller's own environment and credentials.
-#[derive(Clone, Debug)]
-pub struct SecretReader {
-    secrets: Secrets,
-    place: Option<String>,
 }
 
 impl AwsArgs {
@@ -109,7 +124,7 @@ impl AwsArgs {
     /// A reader of secrets.
     pub async fn secrets(&self, clock: Arc<dyn Clock>) -> SecretReader {
         let aws = self.connect().await;
-        SecretReader { secrets: Secrets::new(&aws.config, clock), place: aws.place() }
+        SecretReader::at(Secrets::new(&aws.config, clock), aws.place())
     }
 }
 
@@ -117,9 +132,12 @@ impl TableArgs {
     /// The ledger on this table; nothing is asked for yet.
     pub async fn connect(&self) -> Result<Table, Failure> {
         let attempted = format!("use the table `{}`", self.table);
-        let shards = Shards::new(self.shards.get()).ok_or_else(|| {
+        let shards = Shards::new(self.shards).ok_or_else(|| {
             let why = format!("{} is no number of shards", self.shards);
-            Failure::Usage(Trouble::new(&attempted, why).advise("the stack's own: a power of two from 1 to 256"))
+            Failure::Usage(
+                Trouble::new(&attempted, why)
+                    .advise(format!("the stack's output `ShardCount`: a power of two from 1 to {MAX_SHARDS}")),
+            )
         })?;
         let aws = self.aws.connect().await;
         let place = aws.place().ok_or_else(|| no_region(&attempted))?;
@@ -133,6 +151,19 @@ impl Aws {
     pub fn queue(&self, url: &str) -> Result<NamedQueue, Failure> {
         let place = self.place().ok_or_else(|| no_region(&format!("use the queue {url}")))?;
         Ok(NamedQueue::new(Queue::new(&self.config, url), &place))
+    }
+
+    /// Whom the credentials belong to: the ARN of a user or a role's session.
+    pub async fn caller(&self) -> Result<String, Failure> {
+        let answer = aws_sdk_sts::Client::new(&self.config).get_caller_identity().send().await;
+        let attempted = "ask AWS who you are, for the audit";
+        let arn = answer.map(|identity| identity.arn).map_err(|error| {
+            let why = chain(&error);
+            let trouble = reach(&|why| Trouble::new(attempted, why), &why, &self.place().unwrap_or_default());
+            Failure::CouldNotLook(trouble.advise("--by NAME says it instead"))
+        })?;
+        let nobody = || Failure::CouldNotLook(Trouble::new(attempted, "the answer names nobody").advise("--by NAME"));
+        arn.ok_or_else(nobody)
     }
 
     /// Where it leads, for people; `None` without a region.
@@ -150,7 +181,8 @@ fn no_region(attempted: &str) -> Failure {
     Failure::Usage(trouble.advise("--region eu-west-1, AWS_REGION, or a --profile that names one"))
 }
 
-const CREDENTIALS: &str = "aws sso login, AWS_PROFILE or --profile: whatever makes `aws sts get-caller-identity` work";
+const CREDENTIALS: &str = "aws sso login, AWS_PROFILE or --profile: whatever makes `aws sts get-caller-identity` work; \
+                           for the local AWS, the variables that `make dev` prints";
 
 impl Table {
     /// A ledger under the name and place by which people know it.
@@ -203,39 +235,6 @@ impl NamedQueue {
     }
 }
 
-impl SecretReader {
-    /// A reader of these secrets.
-    pub fn new(secrets: Secrets) -> Self {
-        Self { secrets, place: Some("here".to_owned()) }
-    }
-
-    /// The secret that the reference leads to.
-    pub async fn read(&self, reference: &SecretRef) -> Result<SecretText, Failure> {
-        let attempted = format!("read the secret {reference}");
-        let place = match (reference, &self.place) {
-            (SecretRef::Env(_), _) => "in this shell",
-            (SecretRef::Ssm(_), Some(place)) => place,
-            (SecretRef::Ssm(_), None) => return Err(no_region(&attempted)),
-        };
-        self.secrets.get(reference).await.map_err(|error| {
-            let because = |why: String| Trouble::new(&attempted, why);
-            let trouble = |why: &str| because(why.to_owned());
-            Failure::CouldNotLook(match (&error, reference) {
-                (SecretError::NotFound { .. }, SecretRef::Env(name)) => {
-                    trouble("the variable is not set in this shell").advise(format!("export {name}=…"))
-                }
-                (SecretError::NotFound { .. }, SecretRef::Ssm(path)) => trouble(&format!("it does not exist {place}"))
-                    .advise(format!("aws ssm put-parameter --type SecureString --name {path} --value …")),
-                (SecretError::Empty { .. }, _) => trouble("it is empty, and an empty secret verifies everything"),
-                (SecretError::Denied { .. }, _) => {
-                    trouble("access is denied").advise("a role with ssm:GetParameter and kms:Decrypt on it")
-                }
-                (SecretError::Unavailable { detail, .. }, _) => reach(&because, detail, place),
-            })
-        })
-    }
-}
-
 fn is_about_credentials(code: &str) -> bool {
     ["Token", "Signature", "UnrecognizedClient", "Credential", "IncompleteSignature"]
         .iter()
@@ -244,17 +243,24 @@ fn is_about_credentials(code: &str) -> bool {
 
 /// Something did not answer, or was never asked for want of credentials.
 fn reach(because: &dyn Fn(String) -> Trouble, why: &str, place: &str) -> Trouble {
+    let (why, advice) = reached(why, place);
+    because(why).advise(advice)
+}
+
+/// What it means that something did not answer, and what to do.
+fn reached(why: &str, place: &str) -> (String, String) {
     if why.to_lowercase().contains("credential") {
         // The chain names every place where it found nothing; only those count where something went wrong.
         let wrong = why.lines().filter(|line| !line.contains("provider was not enabled")).map(str::trim);
         let found: Vec<_> = ["no AWS credentials were found"].into_iter().chain(wrong).collect();
-        return because(found.join("\n")).advise(CREDENTIALS);
+        return (found.join("\n"), CREDENTIALS.to_owned());
     }
-    let trouble = because(why.to_owned());
-    if place.starts_with("at ") {
-        return trouble.advise("`make dev` starts the local AWS; unset AWS_ENDPOINT_URL for your account");
-    }
-    trouble.advise("try again, or check the network on the way to AWS")
+    let advice = if place.starts_with("at ") {
+        "`make dev` starts the local AWS; unset AWS_ENDPOINT_URL for your account"
+    } else {
+        "try again, or check the network on the way to AWS"
+    };
+    (why.to_owned(), advice.to_owned())
 }
 
 #[cfg(test)]
