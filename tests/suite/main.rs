@@ -9,6 +9,7 @@ mod template;
 
 mod harness;
 mod crash_sweep;
+mod simulation;
 
 mod local_aws;
 mod hookbox;
