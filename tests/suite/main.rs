@@ -10,6 +10,7 @@ mod template;
 mod harness;
 mod known_faults;
 mod crash_sweep;
+mod simulation;
 
 mod local_aws;
 mod hookbox;

@@ -43,6 +43,8 @@ pub(crate) struct Watch {
     contents: BTreeMap<(Connection, u32), u8>,
     /// What was inserted and has not expired.
     inserted: BTreeSet<(String, String)>,
+    /// Folders without a payload, because it has expired.
+    expired: BTreeSet<String>,
 }
 
 impl World {
@@ -58,6 +60,7 @@ impl World {
         let item = (change.pk.clone(), change.sk.clone());
         match (&change.old, &change.new) {
             (None, Some(new)) => {
+                self.watch.lock().unwrap().expired.remove(&change.pk);
                 if !self.watch.lock().unwrap().inserted.insert(item) {
                     self.report("G1", format!("inserted twice: {place}"));
                 }
@@ -129,8 +132,10 @@ impl World {
         if let Some(open) = jobs.chain(own).find(|job| !job.has_ended()) {
             self.report("G9", format!("{place} expired while a job was {}", open.text("status")));
         }
-        if change.sk == "head" {
-            let mut watch = self.watch.lock().unwrap();
+        let mut watch = self.watch.lock().unwrap();
+        if change.sk != "head" {
+            watch.expired.insert(change.pk.clone());
+        } else {
             watch.contents.retain(|(connection, id), _| receipt(*connection, *id).to_string() != change.pk);
         }
     }
@@ -228,7 +233,8 @@ impl World {
                 }
                 Some(_) => {}
             }
-            if let Some(missing) = missing(folder, folder.values().any(|item| item.text("status") == "review")) {
+            let waits = folder.values().any(|item| item.text("status") == "review");
+            if let Some(missing) = missing(folder, waits && !self.watch.lock().unwrap().expired.contains(pk)) {
                 self.report("G1", format!("{pk} has no {missing} at rest"));
             }
         }

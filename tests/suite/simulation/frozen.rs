@@ -1,0 +1,1 @@
+//! Histories that once broke a promise.
