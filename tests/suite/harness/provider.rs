@@ -77,11 +77,6 @@ impl Delivery {
         Self { connection: Connection::Batch, events }
     }
 
-    /// The receipts of its events, in their order.
-    pub(crate) fn receipts(&self) -> Vec<ReceiptId> {
-        self.events.iter().map(|event| receipt(self.connection, event.id)).collect()
-    }
-
     fn body(&self) -> Vec<u8> {
         let body = match self.connection {
             Connection::Single => single(self.events[0]),
