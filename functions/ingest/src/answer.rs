@@ -1,7 +1,7 @@
 //! What the provider is told. Nothing of the delivery is echoed.
 
 use hookbox_core::key::ReceiptId;
-use hookbox_providers::Answer;
+use hookbox_providers::{Answer, Refusal};
 use lambda_http::http::{HeaderName, HeaderValue, StatusCode, header};
 use lambda_http::{Body, Response};
 use serde_json::{Value, json};
@@ -112,6 +112,23 @@ pub fn refusal(refused: &Refused) -> Response<Body> {
     response
 }
 
+/// The same, as the provider wants to be told that there is no use in delivering again. What may yet be accepted, and
+/// what was said before anything was verified, gets the ordinary answer.
+pub fn refusal_for(refused: &Refused, wanted: Option<&Refusal>) -> Response<Body> {
+    let mut response = refusal(refused);
+    let permanent = matches!(refused, Refused::ForeignTenant | Refused::Malformed(_) | Refused::Unprocessable(_));
+    let Some(wanted) = wanted.filter(|_| permanent) else { return response };
+    if let Some(status) = wanted.status.and_then(|status| StatusCode::from_u16(status).ok()) {
+        *response.status_mut() = status;
+    }
+    for (name, value) in &wanted.headers {
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::from_str(value)) {
+            response.headers_mut().insert(name, value);
+        }
+    }
+    response
+}
+
 fn respond(status: StatusCode, body: &Value) -> Response<Body> {
     let mut response = Response::new(Body::Text(body.to_string()));
     *response.status_mut() = status;
@@ -131,6 +148,21 @@ mod tests {
 
     fn receipt(n: u8) -> ReceiptId {
         format!("{n:064x}").parse().expect("id")
+    }
+
+    #[test]
+    fn only_what_will_never_be_accepted_is_refused_as_the_provider_wants_it() {
+        let wanted = Refusal { status: Some(406), headers: vec![("X-Slack-No-Retry".into(), "1".into())] };
+        let of = |refused: &Refused| {
+            let response = refusal_for(refused, Some(&wanted));
+            (response.status().as_u16(), response.headers().contains_key("x-slack-no-retry"))
+        };
+        assert_eq!(of(&Refused::Malformed("$.a".into())), (406, true));
+        assert_eq!(of(&Refused::Unprocessable("no".into())), (406, true));
+        assert_eq!(of(&Refused::ForeignTenant), (406, true));
+        assert_eq!(of(&Refused::Unauthorized), (401, false));
+        assert_eq!(of(&Refused::Unavailable), (503, false));
+        assert_eq!(of(&Refused::TooLarge), (413, false));
     }
 
     #[test]

@@ -22,7 +22,7 @@ use hookbox_runtime::{Metrics, Secrets};
 use lambda_http::{Body, Request, Response};
 
 use accept::{Intake, Outcome};
-use answer::{Refused, of_profile, refusal, success};
+use answer::{Refused, of_profile, refusal, refusal_for, success};
 use authenticate::{EndpointSecrets, Untrusted};
 use endpoint::{Endpoint, EndpointError, Endpoints};
 use report::{EndpointReport, Report};
@@ -62,7 +62,7 @@ impl Ingest {
         let deadline = endpoint.response_budget.map_or(deadline, |budget| deadline.min(now.plus(budget)));
         let response = match self.receive(&endpoint, &incoming, &report, now, deadline).await {
             Ok(response) => response,
-            Err(refused) => refusal(&refused),
+            Err(refused) => refusal_for(&refused, endpoint.profile.refusal()),
         };
         let took = self.clock.now().since(now).as_millis();
         report.answered(response.status().as_str(), u64::try_from(took).unwrap_or(u64::MAX));
@@ -97,6 +97,8 @@ impl Ingest {
         let nothing = Fetched::nothing();
         let verdict = match endpoint.profile.handshake(&delivered, secrets.readable(), &nothing, now) {
             Some(Handshake::Answer(answer)) => return Ok(of_profile(&answer)),
+            // Nothing here fetches a confirmation yet.
+            Some(Handshake::Confirm { .. }) => return Err(report.untrusted(&Untrusted::NotFetched)),
             Some(Handshake::Refused(verdict)) => verdict,
             None => endpoint.profile.verify(&delivered, secrets.readable(), &nothing, now),
         };
@@ -125,12 +127,16 @@ impl Ingest {
         };
         let outcomes = intake.accept(&delivery.events).await.map_err(|error| report.not_stored(&error))?;
         report.stored(&outcomes, secret_index);
-        Ok(acknowledge(endpoint, &outcomes))
+        Ok(acknowledge(endpoint, &delivered, &outcomes))
     }
 }
 
-fn acknowledge(endpoint: &Endpoint, outcomes: &[Outcome]) -> Response<Body> {
-    match endpoint.profile.acknowledgement() {
+fn acknowledge(
+    endpoint: &Endpoint,
+    delivered: &hookbox_providers::Request<'_>,
+    outcomes: &[Outcome],
+) -> Response<Body> {
+    match endpoint.profile.acknowledgement(delivered) {
         Some(answer) => of_profile(answer),
         None => success(&outcomes.iter().map(|outcome| (outcome.accepted, outcome.receipt)).collect::<Vec<_>>()),
     }

@@ -72,7 +72,7 @@ async fn take(State(api): State<Api>, uri: Uri, headers: HeaderMap, body: Bytes)
         Some(known) if known == event.digest => "duplicate",
         Some(_) => "conflict",
     };
-    if let Some(answer) = profile.acknowledgement() {
+    if let Some(answer) = profile.acknowledgement(&request) {
         return (StatusCode::from_u16(answer.status).unwrap(), answer.body.clone());
     }
     (StatusCode::OK, json!({"success": true, "state": state, "receiptId": id.to_string()}).to_string())

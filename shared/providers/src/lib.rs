@@ -17,7 +17,7 @@
 //!
 //! let request = Request { headers: &headers, ..draft };
 //! let verdict = stripe.verify(&request, &[secret], &Fetched::nothing(), now);
-//! assert_eq!(verdict, Verdict::Valid { secret_index: 0, signed_at: Some(now) });
+//! assert_eq!(verdict, Verdict::Valid { secret_index: 0, signed_at: Some(now), once: None });
 //! assert_eq!(stripe.decode(&request)?.events[0].event_id.as_deref(), Some("evt_1"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -32,12 +32,14 @@ mod scheme;
 mod handshake;
 mod decode;
 mod sample;
+mod vector;
 
 pub use decode::{DecodeError, Delivery, Fault, MAX_DELIVERY_PAYLOAD_BYTES, MAX_JSON_DEPTH, MAX_JSON_VALUES};
 pub use handshake::{Answer, Handshake};
-pub use profile::{Configured, Profile, ProfileError, Profiles};
+pub use profile::{Configured, Profile, ProfileError, Profiles, Refusal};
 pub use request::Request;
 pub use sample::{Sample, SampleValues};
 pub use scheme::{SignError, Signed};
 pub use secret::{EmptySecret, Secret};
-pub use verdict::{Fetched, Misconfiguration, Reason, Verdict};
+pub use vector::{Vector, VectorError};
+pub use verdict::{Fetched, Misconfiguration, Once, Reason, Verdict};

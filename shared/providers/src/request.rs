@@ -9,7 +9,8 @@ pub struct Request<'a> {
     pub method: &'a str,
     /// The last segment of a secret path, where the request has one.
     pub path_token: Option<&'a str>,
-    /// The public URL of this endpoint *as configured*, never rebuilt from headers: some providers sign it.
+    /// The public URL of this endpoint *as configured*, without a query, never rebuilt from headers: some providers
+    /// sign it.
     pub url: Option<&'a str>,
     /// The raw query, without its `?`.
     pub query: Option<&'a str>,
@@ -24,6 +25,16 @@ pub struct Request<'a> {
 pub(crate) struct Duplicate;
 
 impl<'a> Request<'a> {
+    /// The URL that a provider signs: the configured one with the query as it was sent. The sender may choose the query
+    /// because the signature covers it; scheme, host and path are ours.
+    pub(crate) fn signed_url(&self) -> Option<String> {
+        let url = self.url?.split('?').next()?;
+        Some(match self.query {
+            Some(query) if !query.is_empty() => format!("{url}?{query}"),
+            _ => url.to_owned(),
+        })
+    }
+
     /// The value of a header that may occur once, without the blanks around it.
     pub(crate) fn header(&self, name: &str) -> Result<Option<&'a str>, Duplicate> {
         let mut values = self.headers.iter().filter(|(key, _)| key.eq_ignore_ascii_case(name));

@@ -1,7 +1,9 @@
 //! What a scheme says about a request, and why. No reason ever holds a signature, a token or a secret.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
+use hookbox_core::digest::Digest;
 use hookbox_core::time::Timestamp;
 
 /// What a scheme says about a request.
@@ -13,6 +15,8 @@ pub enum Verdict {
         secret_index: usize,
         /// When it was signed, where the signature covers that.
         signed_at: Option<Timestamp>,
+        /// What the signature may vouch for once only.
+        once: Option<Once>,
     },
     /// Nobody vouches for it.
     Invalid(Reason),
@@ -23,6 +27,20 @@ pub enum Verdict {
     },
     /// The verifier cannot work as it is configured. Nothing is accepted until it is.
     Misconfigured(Misconfiguration),
+}
+
+/// Something that a valid signature may be used for only once, because it does not cover the event: whoever has seen one
+/// could send another event under it.
+///
+/// Whoever stores the delivery remembers `token`, within the account, together with the keys of the delivery's events,
+/// for `remember_for`. Seen again with the same events it is a repetition and gets the ordinary success; with any other
+/// event it is a forgery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Once {
+    /// Digest of the token: the token itself is a credential.
+    pub token: Digest,
+    /// At least how long it must be remembered: as long as the signature would be believed.
+    pub remember_for: Duration,
 }
 
 /// Why a request is refused.
@@ -73,6 +91,9 @@ pub enum Reason {
     /// The credential is another one than any of the secrets.
     #[error("the credential does not match")]
     CredentialMismatch,
+    /// The request names a URL that is not the provider's.
+    #[error("the request names a URL that is not the provider's")]
+    ForeignUrl,
 }
 
 impl Reason {
@@ -94,6 +115,7 @@ impl Reason {
             Self::MissingCredential => "missing-credential",
             Self::MalformedCredential => "malformed-credential",
             Self::CredentialMismatch => "credential-mismatch",
+            Self::ForeignUrl => "foreign-url",
         }
     }
 }
@@ -113,6 +135,9 @@ pub enum Misconfiguration {
     /// The provider signs the URL, and none is configured.
     #[error("the provider signs the endpoint's URL, and none is configured")]
     NoUrl,
+    /// The provider's handshake carries a token, and no secret begins with `verify_token:`.
+    #[error("no secret begins with `verify_token:`, and the provider's handshake carries such a token")]
+    NoVerifyToken,
 }
 
 /// What was fetched for a scheme that asked for it: bodies by URL.
@@ -141,6 +166,7 @@ impl Fetched {
 pub(crate) enum Refusal {
     Invalid(Reason),
     Misconfigured(Misconfiguration),
+    NeedsFetch(String),
 }
 
 impl From<Reason> for Refusal {
@@ -160,13 +186,21 @@ impl From<Misconfiguration> for Refusal {
 pub(crate) struct Match {
     pub(crate) secret_index: usize,
     pub(crate) signed_at: Option<Timestamp>,
+    pub(crate) once: Option<Once>,
+}
+
+impl Match {
+    pub(crate) fn signed(secret_index: usize, signed_at: Option<Timestamp>) -> Self {
+        Self { secret_index, signed_at, once: None }
+    }
 }
 
 impl From<Result<Match, Refusal>> for Verdict {
     fn from(result: Result<Match, Refusal>) -> Self {
         match result {
-            Ok(Match { secret_index, signed_at }) => Self::Valid { secret_index, signed_at },
+            Ok(Match { secret_index, signed_at, once }) => Self::Valid { secret_index, signed_at, once },
             Err(Refusal::Invalid(reason)) => Self::Invalid(reason),
+            Err(Refusal::NeedsFetch(url)) => Self::NeedsFetch { url },
             Err(Refusal::Misconfigured(reason)) => Self::Misconfigured(reason),
         }
     }

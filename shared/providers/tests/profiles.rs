@@ -118,7 +118,7 @@ fn the_example_of_the_documentation_is_a_profile_that_works() {
     assert_eq!(event.identity, Identity::ProviderEvent { event_id: "s1:chg_1".into() });
     assert_eq!((event.kind.as_str(), event.tenant.as_deref()), ("contact.created", Some("s1")));
     assert_eq!(event.payload.headers, [("x-acme-region".to_owned(), "eu".to_owned())]);
-    assert_eq!(acme.acknowledgement().map(|answer| answer.body.as_str()), Some("OK"));
+    assert_eq!(acme.acknowledgement(&request).map(|answer| answer.body.as_str()), Some("OK"));
 
     let body = br#"{"type":"ping","challenge":"abc"}"#;
     let mut headers = Vec::new();

@@ -30,6 +30,11 @@ impl Condition {
         Ok(Self { source, test })
     }
 
+    /// Whether it is about the delivery as a whole: about nothing that is named later than the first `documents` names.
+    pub(crate) fn is_about_delivery(&self, documents: usize) -> bool {
+        self.source.name().is_none_or(|name| name < documents)
+    }
+
     pub(crate) fn holds(&self, view: &View<'_>) -> bool {
         // An object is there, even though it is no text.
         let (text, present) = match self.source.text(view) {

@@ -1,10 +1,10 @@
-//! `application/x-www-form-urlencoded`, with the place of every value in the text.
+//! Forms, `application/x-www-form-urlencoded` with the place of every value in the text, or multipart.
 
 use std::ops::Range;
 
 use serde_json::{Map, Value};
 
-use super::Fault;
+use super::{Fault, multipart};
 use crate::request::Duplicate;
 
 /// The most fields of one form.
@@ -21,7 +21,7 @@ struct Field {
     name: String,
     value: String,
     /// Where the value stands in the body, still encoded.
-    raw: Range<usize>,
+    raw: Option<Range<usize>>,
 }
 
 impl Form {
@@ -38,10 +38,21 @@ impl Form {
                 return Err(Fault::TooManyValues);
             }
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let raw = start + pair.len() - value.len()..start + pair.len();
+            let raw = Some(start + pair.len() - value.len()..start + pair.len());
             fields.push(Field { name: unescape(name)?, value: unescape(value)?, raw });
         }
         Ok(Self { fields })
+    }
+
+    /// Reads `multipart/form-data`.
+    pub(crate) fn parse_multipart(body: &[u8], boundary: &str) -> Result<Self, Fault> {
+        let parts = multipart::parse(body, boundary)?.into_iter();
+        Ok(Self { fields: parts.map(|(name, value)| Field { name, value, raw: None }).collect() })
+    }
+
+    /// Names and values in their order.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.fields.iter().map(|field| (field.name.as_str(), field.value.as_str()))
     }
 
     /// The value of a field that may occur once.
@@ -51,7 +62,7 @@ impl Form {
 
     /// Where the value of a field stands in the body, still encoded.
     pub(crate) fn place(&self, name: &str) -> Option<Range<usize>> {
-        self.field(name).ok().flatten().map(|field| field.raw.clone())
+        self.field(name).ok().flatten().and_then(|field| field.raw.clone())
     }
 
     fn field(&self, name: &str) -> Result<Option<&Field>, Duplicate> {

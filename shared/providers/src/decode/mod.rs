@@ -5,7 +5,8 @@
 
 mod fault;
 pub(crate) mod json;
-mod form;
+mod multipart;
+pub(crate) mod form;
 mod path;
 pub(crate) mod source;
 pub(crate) mod condition;
@@ -56,6 +57,8 @@ enum Format {
     Form,
     /// By the content type, or by the first byte where there is none.
     Either,
+    /// JSON where it is an object or an array; anything else is nobody's business but the operation's.
+    JsonOrOpaque,
 }
 
 /// A document inside the body.
@@ -108,12 +111,14 @@ impl Decoder {
             "json" => Format::Json,
             "form" => Format::Form,
             "json-or-form" => Format::Either,
+            "json-or-opaque" => Format::JsonOrOpaque,
             other => {
-                let flaw = Flaw::new(format!("`{other}` is no format; there are json, form and json-or-form"));
+                let flaw =
+                    Flaw::new(format!("`{other}` is no format; there are json, form, json-or-form and json-or-opaque"));
                 return Err(flaw).under("format").under("body");
             }
         };
-        if file.body.form_json.is_some() && format == Format::Json {
+        if file.body.form_json.is_some() && matches!(format, Format::Json | Format::JsonOrOpaque) {
             return Err(Flaw::new("a JSON body has no fields")).under("form_json").under("body");
         }
         let mut names = vec!["body".to_owned()];
@@ -172,37 +177,59 @@ impl Decoder {
     /// The events of a delivery.
     pub(crate) fn decode(&self, request: &Request<'_>) -> Result<Delivery, DecodeError> {
         let digest = Digest::of(request.body);
-        let text = text(request.body).map_err(DecodeError::body)?;
-        let form = match self.format {
-            Format::Form => true,
-            Format::Json => false,
-            Format::Either => looks_like_a_form(request, text),
-        };
-        let form = form.then(|| Form::parse(text)).transpose().map_err(DecodeError::body)?;
-        let json = self.primary(text, form.as_ref())?;
+        let opened = self.open(request).map_err(DecodeError::body)?;
+        let json = self.primary(&opened)?;
+        let (text, form) = (opened.text, opened.form.as_ref());
 
         let mut inner: Vec<Option<Json<'_>>> = Vec::new();
         for document in &self.documents {
             let mut bound = vec![Some(whole(&json))];
             bound.extend(inner.iter().map(|json| json.as_ref().map(whole)));
-            let view = View { request, form: form.as_ref(), bound: &bound, volatile: &[] };
+            let view = View { request, form, bound: &bound, volatile: &[] };
             let parsed = document.read(&view);
             inner.push(parsed);
         }
         let mut bound = vec![Some(whole(&json))];
         bound.extend(inner.iter().map(|json| json.as_ref().map(whole)));
 
-        let reading = Reading { decoder: self, request, text, form: form.as_ref(), json: &json, bound: &bound };
-        let view = View { request, form: form.as_ref(), bound: &bound, volatile: &[] };
+        let reading = Reading { decoder: self, request, text, form, json: &json, bound: &bound };
+        let view = View { request, form, bound: &bound, volatile: &[] };
         let found = select::select(&self.rules, &json, &view)?;
         let batch = found.len() > 1;
         Ok(Delivery { digest, events: reading.events(&found)?, batch })
     }
 
+    /// What a request holds, for whoever only wants to know what kind of request it is. Where its body cannot be read,
+    /// what is looked for in it is missing.
+    pub(crate) fn glance<T>(&self, request: &Request<'_>, look: impl FnOnce(&View<'_>) -> T) -> T {
+        let opened = self.open(request).ok();
+        let json = opened.as_ref().and_then(|opened| self.primary(opened).ok());
+        let form = opened.as_ref().and_then(|opened| opened.form.as_ref());
+        look(&View { request, form, bound: &[json.as_ref().map(whole)], volatile: &[] })
+    }
+
+    fn open<'t>(&self, request: &Request<'t>) -> Result<Opened<'t>, Fault> {
+        if matches!(self.format, Format::Form | Format::Either)
+            && let Some(boundary) = request.content_type().and_then(multipart::boundary)
+        {
+            return Ok(Opened { text: "", form: Some(Form::parse_multipart(request.body, &boundary)?) });
+        }
+        if self.format == Format::JsonOrOpaque && !looks_like_json(request.body) {
+            return Ok(Opened { text: "null", form: None });
+        }
+        let text = text(request.body)?;
+        let form = match self.format {
+            Format::Form => true,
+            Format::Json | Format::JsonOrOpaque => false,
+            Format::Either => looks_like_a_form(request, text),
+        };
+        Ok(Opened { text, form: form.then(|| Form::parse(text)).transpose()? })
+    }
+
     /// The document that rules look at: the JSON body, the JSON in a field of the form, or the form's fields.
-    fn primary<'t>(&self, text: &'t str, form: Option<&'t Form>) -> Result<Json<'t>, DecodeError> {
-        let Some(form) = form else {
-            return Json::parse(Cow::Borrowed(text)).map_err(DecodeError::body);
+    fn primary<'t>(&self, opened: &'t Opened<'_>) -> Result<Json<'t>, DecodeError> {
+        let Some(form) = &opened.form else {
+            return Json::parse(Cow::Borrowed(opened.text)).map_err(DecodeError::body);
         };
         let Some(name) = &self.form_json else {
             return Json::parse(Cow::Owned(form.to_json().to_string())).map_err(DecodeError::body);
@@ -216,9 +243,16 @@ impl Decoder {
     }
 }
 
+/// A body that has been taken apart as far as its format goes.
+struct Opened<'t> {
+    /// Nothing for a multipart body, which is no text.
+    text: &'t str,
+    form: Option<Form>,
+}
+
 impl Document {
     fn compile(file: &DocumentFile, names: &[String]) -> Result<Self, Flaw> {
-        let reserved = ["header", "query", "form", "const", "digest", "element"];
+        let reserved = ["header", "query", "form", "const", "digest", "member", "element"];
         if names.contains(&file.name) || reserved.contains(&file.name.as_str()) {
             return Err(Flaw::new(format!("`{}` already means something", file.name))).under("name");
         }
@@ -259,6 +293,12 @@ fn text(body: &[u8]) -> Result<&str, Fault> {
         return Err(Fault::ByteOrderMark);
     }
     std::str::from_utf8(body).map_err(|_| Fault::InvalidUtf8)
+}
+
+/// Whether an object or an array begins here. A byte order mark before it is JSON too, and refused as such.
+fn looks_like_json(body: &[u8]) -> bool {
+    let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
+    matches!(body.iter().find(|b| !b.is_ascii_whitespace()), Some(b'{' | b'['))
 }
 
 fn looks_like_a_form(request: &Request<'_>, text: &str) -> bool {

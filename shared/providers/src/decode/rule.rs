@@ -17,6 +17,9 @@ use crate::profile::file::{EventFile, StepFile};
 #[derive(Clone, Debug)]
 pub(crate) struct Rule {
     pub(crate) steps: Vec<Step>,
+    /// Conditions on the delivery: where one fails, the rule is not looked at.
+    pub(crate) delivery: Vec<Condition>,
+    /// Conditions on the element.
     pub(crate) when: Vec<Condition>,
     pub(crate) kinds: HashSet<String>,
     pub(crate) ignore: Option<String>,
@@ -95,11 +98,15 @@ impl Rule {
             }
         }
         let when = file.when.iter().enumerate();
+        let (delivery, when) = when
+            .map(|(index, file)| Condition::compile(file, &names).at(index).under("when"))
+            .collect::<Result<Vec<_>, _>>()?
+            .into_iter()
+            .partition(|condition: &Condition| condition.is_about_delivery(documents.len()));
         Ok(Self {
             steps,
-            when: when
-                .map(|(index, file)| Condition::compile(file, &names).at(index).under("when"))
-                .collect::<Result<_, _>>()?,
+            delivery,
+            when,
             kinds: file.kinds.iter().cloned().collect(),
             ignore: file.ignore.clone(),
             fields,
@@ -111,7 +118,7 @@ impl Rule {
 
 impl Step {
     fn compile(file: &StepFile, names: &[&str]) -> Result<Self, Flaw> {
-        let reserved = ["body", "header", "query", "form", "const", "digest"];
+        let reserved = ["body", "header", "query", "form", "const", "digest", "member"];
         if names.contains(&file.name.as_str()) || reserved.contains(&file.name.as_str()) {
             return Err(Flaw::new(format!("`{}` already means something", file.name))).under("as");
         }

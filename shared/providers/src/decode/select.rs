@@ -1,7 +1,7 @@
 //! Which elements of a delivery are events, and whose.
 //!
 //! Rules take elements in their order; what no rule takes is found by the same steps without their filters, so that it
-//! is seen and not dropped. Taken elements never lie inside of each other.
+//! is seen and not dropped, unless the rule is for another form of delivery altogether. Taken elements never lie inside of each other.
 
 use std::collections::BTreeMap;
 
@@ -32,6 +32,9 @@ pub(crate) fn select<'r, 'a>(
     let mut taken: BTreeMap<NodeId, Found<'r, 'a>> = BTreeMap::new();
     let mut seen: BTreeMap<NodeId, &'a Value> = BTreeMap::new();
     for rule in rules {
+        if !rule.delivery.iter().all(|condition| condition.holds(view)) {
+            continue;
+        }
         let mut trails = vec![vec![root]];
         let mut wide = vec![root];
         for step in &rule.steps {

@@ -69,6 +69,8 @@ pub(crate) enum Source {
     Path(usize, Path),
     /// The digest of what a name stands for, without its volatile fields.
     Digest(usize),
+    /// The first of these names that an object has a member of.
+    Member(usize, Vec<String>),
     /// A header.
     Header(String),
     /// A query parameter.
@@ -82,7 +84,7 @@ pub(crate) enum Source {
 impl Source {
     pub(crate) fn compile(text: &str, names: &Names<'_>) -> Result<Self, Flaw> {
         let (kind, rest) = text.split_once(':').ok_or_else(|| {
-            let known = "header:, query:, form:, const:, digest: or a name and a path such as body:$.id";
+            let known = "header:, query:, form:, const:, digest:, member: or a name and a path such as body:$.id";
             Flaw::new(format!("`{text}` is not a source: write {known}"))
         })?;
         let number = |name: &str| {
@@ -98,7 +100,20 @@ impl Source {
             "query" => Ok(Self::Query(rest.to_owned())),
             "form" => Ok(Self::Form(rest.to_owned())),
             "digest" => number(rest).map(Self::Digest),
+            "member" => {
+                let wrong = || Flaw::new(format!("`{text}` names no members: write member:item:first,second"));
+                let (name, members) = rest.split_once(':').ok_or_else(wrong)?;
+                Ok(Self::Member(number(name)?, members.split(',').map(str::to_owned).collect()))
+            }
             name => Ok(Self::Path(number(name)?, Path::compile(rest)?)),
+        }
+    }
+
+    /// The number of the name that it looks into, if it looks into one.
+    pub(crate) fn name(&self) -> Option<usize> {
+        match self {
+            Self::Path(name, _) | Self::Digest(name) | Self::Member(name, _) => Some(*name),
+            Self::Header(_) | Self::Query(_) | Self::Form(_) | Self::Const(_) => None,
         }
     }
 
@@ -114,6 +129,10 @@ impl Source {
             },
             Self::Digest(name) => {
                 view.bound.get(*name).copied().flatten().map(|bound| view.digest(bound.place.1).to_string())
+            }
+            Self::Member(name, members) => {
+                let object = view.bound.get(*name).copied().flatten().and_then(|bound| bound.place.1.as_object());
+                object.and_then(|object| members.iter().find(|member| object.contains_key(*member)).cloned())
             }
             Self::Path(name, path) => match view.bound.get(*name).copied().flatten() {
                 Some(bound) => path_text(path, bound)?,
@@ -283,6 +302,8 @@ mod tests {
             ("body:$.e", None),
             ("body:$.missing", None),
             ("body:$.a[*]", Some("x,y")),
+            ("member:body:x,o,id", Some("o")),
+            ("member:body:x", None),
             ("header:x-id", Some("h1")),
             ("header:none", None),
             ("query:q", Some("v w")),
@@ -312,7 +333,7 @@ mod tests {
 
     #[test]
     fn a_source_that_cannot_work_is_refused_when_it_is_read() {
-        for bad in ["id", "item:$.x", "body:id", "header:", "{body:$.x", "digest:item", "body:"] {
+        for bad in ["id", "item:$.x", "body:id", "header:", "{body:$.x", "digest:item", "body:", "member:body"] {
             assert!(Sources::compile(&[bad.to_owned()], &["body"], false).is_err(), "{bad}");
         }
     }

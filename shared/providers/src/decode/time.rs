@@ -24,13 +24,14 @@ impl Unit {
         }
     }
 
-    /// Reads a number or RFC 3339; a time without an offset is taken as UTC. `None` where it is neither: an odd time is
+    /// Reads a number or RFC 3339; a time without an offset, or with `UTC` in its place, is taken as UTC. `None` where it is neither: an odd time is
     /// no reason to lose an event.
     pub(crate) fn read(self, text: &str) -> Option<Timestamp> {
         if text.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
             return self.number(text);
         }
-        Timestamp::parse_rfc3339(text).or_else(|| Timestamp::parse_rfc3339(&format!("{text}Z")))
+        let utc = text.strip_suffix(" UTC").unwrap_or(text);
+        Timestamp::parse_rfc3339(text).or_else(|| Timestamp::parse_rfc3339(&format!("{utc}Z")))
     }
 
     /// In decimal, so that a fraction is not rounded twice.
@@ -59,6 +60,7 @@ mod tests {
             ("2025-10-09T08:53:20.000Z", Some(1_760_000_000_000)),
             ("2025-10-09T10:53:20+02:00", Some(1_760_000_000_000)),
             ("2025-10-09T08:53:20.123456789Z", Some(1_760_000_000_123)),
+            ("2025-10-09 08:53:20 UTC", Some(1_760_000_000_000)),
             ("2025-10-09T08:53:20.5", Some(1_760_000_000_500)),
             ("yesterday", None),
             ("99999999999999999999", None),

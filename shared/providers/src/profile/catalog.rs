@@ -9,12 +9,32 @@ use super::{Profile, ProfileError};
 
 /// Name and text of every built-in profile.
 const BUILT_IN: &[(&str, &str)] = &[
+    ("calendly", include_str!("../../profiles/calendly.toml")),
+    ("clerk", include_str!("../../profiles/clerk.toml")),
+    ("facebook", include_str!("../../profiles/facebook.toml")),
     ("generic", include_str!("../../profiles/generic.toml")),
     ("github", include_str!("../../profiles/github.toml")),
+    ("gitlab", include_str!("../../profiles/gitlab.toml")),
+    ("hubspot", include_str!("../../profiles/hubspot.toml")),
+    ("instagram", include_str!("../../profiles/instagram.toml")),
+    ("intercom", include_str!("../../profiles/intercom.toml")),
+    ("linear", include_str!("../../profiles/linear.toml")),
+    ("openai", include_str!("../../profiles/openai.toml")),
+    ("paddle", include_str!("../../profiles/paddle.toml")),
+    ("resend", include_str!("../../profiles/resend.toml")),
+    ("sentry", include_str!("../../profiles/sentry.toml")),
+    ("shopify", include_str!("../../profiles/shopify.toml")),
+    ("slack", include_str!("../../profiles/slack.toml")),
+    ("square", include_str!("../../profiles/square.toml")),
     ("standard-webhooks", include_str!("../../profiles/standard-webhooks.toml")),
     ("stripe", include_str!("../../profiles/stripe.toml")),
+    ("svix", include_str!("../../profiles/svix.toml")),
     ("thumbtack", include_str!("../../profiles/thumbtack.toml")),
+    ("typeform", include_str!("../../profiles/typeform.toml")),
+    ("whatsapp", include_str!("../../profiles/whatsapp.toml")),
     ("yelp", include_str!("../../profiles/yelp.toml")),
+    ("zendesk", include_str!("../../profiles/zendesk.toml")),
+    ("zoom", include_str!("../../profiles/zoom.toml")),
 ];
 
 /// All profiles by name. A built-in one is parsed when it is first asked for: a cold start pays for one, not for all.

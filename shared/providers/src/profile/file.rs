@@ -13,7 +13,11 @@ pub(crate) struct ProfileFile {
     #[serde(default)]
     pub(crate) documentation: Vec<String>,
     pub(crate) delivery: DeliveryFile,
-    pub(crate) acknowledgement: Option<AnswerFile>,
+    #[serde(default)]
+    pub(crate) acknowledgement: Vec<AcknowledgementFile>,
+    pub(crate) refusal: Option<RefusalFile>,
+    #[serde(default)]
+    pub(crate) tenants: Option<String>,
     pub(crate) verify: Vec<SchemeFile>,
     #[serde(default)]
     pub(crate) overridable: Vec<String>,
@@ -53,13 +57,41 @@ pub(crate) struct AnswerFile {
     pub(crate) body: String,
 }
 
+/// The answer after everything is committed, for the deliveries that it is for.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AcknowledgementFile {
+    #[serde(default)]
+    pub(crate) when: Vec<ConditionFile>,
+    pub(crate) status: u16,
+    pub(crate) content_type: Option<String>,
+    #[serde(default)]
+    pub(crate) headers: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(crate) body: String,
+}
+
+/// How a delivery is refused that will never be accepted.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RefusalFile {
+    pub(crate) status: Option<u16>,
+    #[serde(default)]
+    pub(crate) headers: BTreeMap<String, String>,
+}
+
 /// A scheme and its parameters. Which ones apply depends on the scheme.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct SchemeFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) variant: Option<String>,
+    /// How files of signed requests call this way to verify.
+    #[serde(skip_serializing)]
+    pub(crate) vectors: OneOrMany,
     pub(crate) scheme: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) url: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) algorithm: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,7 +99,7 @@ pub(crate) struct SchemeFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) key_encoding: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) header: Option<String>,
+    pub(crate) header: Option<OneOrMany>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) header_prefixes: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -88,6 +120,24 @@ pub(crate) struct SchemeFile {
     pub(crate) tolerance_sides: Option<String>,
 }
 
+/// The parameters of schemes, by their names in [`SchemeFile`].
+pub(crate) const PARAMETERS: [&str; 14] = [
+    "url",
+    "algorithm",
+    "encoding",
+    "key_encoding",
+    "header",
+    "header_prefixes",
+    "prefix",
+    "list",
+    "signed",
+    "id",
+    "timestamp",
+    "timestamp_unit",
+    "tolerance",
+    "tolerance_sides",
+];
+
 /// A header that holds a list such as `t=…,v1=…`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -103,7 +153,12 @@ pub(crate) struct HandshakeFile {
     pub(crate) method: String,
     #[serde(default)]
     pub(crate) when: Vec<ConditionFile>,
+    pub(crate) token: Option<String>,
+    #[serde(default)]
+    pub(crate) unsigned: bool,
     pub(crate) echo: Option<String>,
+    pub(crate) confirm: Option<String>,
+    pub(crate) tenant: Option<String>,
     pub(crate) answer: AnswerFile,
 }
 
@@ -205,7 +260,7 @@ pub(crate) struct SampleFile {
 pub(crate) type Sources = OneOrMany;
 
 /// One text or a list of them.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(untagged, expecting = "expected a text or a list of texts")]
 pub(crate) enum OneOrMany {
     One(String),

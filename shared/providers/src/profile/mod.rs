@@ -12,18 +12,19 @@ use std::time::Duration;
 use hookbox_core::name::Provider;
 use hookbox_core::time::Timestamp;
 
+use crate::decode::source::View;
 use crate::decode::{DecodeError, Decoder, Delivery};
-use crate::handshake::{self, Answer, Handshake};
+use crate::handshake::{self, Acknowledgement, Answer, Ask, Handshake};
 use crate::request::Request;
 use crate::sample::{Sample, SampleValues};
 use crate::scheme::{Scheme, SignError, Signed};
 use crate::secret::Secret;
-use crate::verdict::{Fetched, Verdict};
+use crate::verdict::{Fetched, Match, Verdict};
 
 pub use catalog::Profiles;
 pub use error::ProfileError;
 use error::{Flaw, Placed};
-use file::{ProfileFile, SchemeFile};
+use file::{ProfileFile, RefusalFile, SchemeFile};
 
 /// One provider's profile, parsed and checked.
 #[derive(Clone, Debug)]
@@ -45,13 +46,33 @@ struct Inner {
     shared: Arc<Shared>,
 }
 
+/// How a provider is told that a delivery will never be accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The status in the place of the ordinary one.
+    pub status: Option<u16>,
+    /// Headers beside the ordinary ones.
+    pub headers: Vec<(String, String)>,
+}
+
+impl Refusal {
+    fn compile(file: &RefusalFile) -> Result<Self, Flaw> {
+        if file.status.is_some_and(|status| !(400..=499).contains(&status)) {
+            return Err(Flaw::new("a permanent refusal has a status from 400 to 499")).under("status");
+        }
+        let headers = file.headers.iter();
+        Ok(Self { status: file.status, headers: headers.map(|(name, value)| (name.clone(), value.clone())).collect() })
+    }
+}
+
 /// What does not depend on the scheme.
 #[derive(Debug)]
 struct Shared {
     file: Arc<ProfileFile>,
     handshakes: Vec<handshake::Rule>,
     decoder: Decoder,
-    acknowledgement: Option<Answer>,
+    acknowledgements: Vec<Acknowledgement>,
+    refusal: Option<Refusal>,
 }
 
 impl Profile {
@@ -118,6 +139,33 @@ impl Profile {
         Configured::compile(&shared, &scheme, None).map_err(located)
     }
 
+    /// The way to verify that files of signed requests call by this name.
+    pub(crate) fn index_for_vectors(&self, scheme: &str) -> Option<usize> {
+        let named = |file: &SchemeFile| file.vectors.as_slice().iter().any(|name| name == scheme);
+        self.file.verify.iter().position(named)
+    }
+
+    /// Whether an integration may change everything.
+    pub(crate) fn is_open(&self) -> bool {
+        self.file.overridable.iter().any(|key| key == "*")
+    }
+
+    /// The profile with parameters that only a test may set, and without any look at the time where there is none.
+    pub(crate) fn configure_for_vectors(
+        &self,
+        index: usize,
+        parameters: serde_json::Map<String, serde_json::Value>,
+        timed: bool,
+    ) -> Result<Configured, ProfileError> {
+        let located = |flaw: Flaw| flaw.locate(Some(self.name.as_str()), None);
+        let scheme = self.file.verify.get(index).cloned().unwrap_or_default();
+        let mut scheme = overrides::merged(&scheme, parameters).map_err(located)?;
+        if !timed {
+            (scheme.tolerance, scheme.tolerance_sides) = (None, None);
+        }
+        Configured::compile(&self.shared, &scheme, None).map_err(located)
+    }
+
     fn variant(&self, name: &str) -> Result<usize, Flaw> {
         let mut variants = self.file.verify.iter();
         variants.position(|scheme| scheme.variant.as_deref() == Some(name)).ok_or_else(|| {
@@ -165,16 +213,20 @@ impl Profile {
 impl Shared {
     fn compile(file: &Arc<ProfileFile>) -> Result<Self, Flaw> {
         let handshakes = file.handshake.iter().enumerate();
-        let acknowledgement = file.acknowledgement.as_ref();
+        let acknowledgements = file.acknowledgement.iter().enumerate();
+        if file.tenants.as_deref().is_some_and(|tenants| tenants != "required") {
+            return Err(Flaw::new("an integration's `tenants` can only be `required`")).under("tenants");
+        }
         Ok(Self {
             file: Arc::clone(file),
             handshakes: handshakes
                 .map(|(index, file)| handshake::Rule::compile(file).at(index).under("handshake"))
                 .collect::<Result<_, _>>()?,
             decoder: Decoder::compile(file)?,
-            acknowledgement: acknowledgement
-                .map(|answer| Answer::compile(answer).under("acknowledgement"))
-                .transpose()?,
+            acknowledgements: acknowledgements
+                .map(|(index, file)| Acknowledgement::compile(file).at(index).under("acknowledgement"))
+                .collect::<Result<_, _>>()?,
+            refusal: file.refusal.as_ref().map(|file| Refusal::compile(file).under("refusal")).transpose()?,
         })
     }
 }
@@ -190,10 +242,19 @@ impl Configured {
 
     /// Whether the request comes from somebody who knows one of the secrets. `now` is when it arrived at the edge.
     pub fn verify(&self, request: &Request<'_>, secrets: &[Secret], fetched: &Fetched, now: Timestamp) -> Verdict {
-        self.0.scheme.verify(request, secrets, fetched, now).into()
+        let scheme = &self.0.scheme;
+        if !self.0.shared.handshakes.iter().any(handshake::Rule::wants_token) {
+            return scheme.verify(request, secrets, fetched, now).into();
+        }
+        // A token that handshakes carry through addresses and their logs is no key.
+        let (places, keys): (Vec<usize>, Vec<Secret>) =
+            secrets.iter().cloned().enumerate().filter(|(_, secret)| secret.verify_token().is_none()).unzip();
+        let found = scheme.verify(request, &keys, fetched, now);
+        let place = |index: usize| places.get(index).copied().unwrap_or(index);
+        found.map(|found| Match { secret_index: place(found.secret_index), ..found }).into()
     }
 
-    /// The answer to a request that is a handshake; `None` for everything else. It includes the verification.
+    /// What a request is that is a handshake; `None` for everything else. It includes the verification.
     pub fn handshake(
         &self,
         request: &Request<'_>,
@@ -201,7 +262,13 @@ impl Configured {
         fetched: &Fetched,
         now: Timestamp,
     ) -> Option<Handshake> {
-        handshake::answer(&self.0.shared.handshakes, request, || self.verify(request, secrets, fetched, now))
+        let shared = &self.0.shared;
+        if !shared.handshakes.iter().any(|rule| rule.is_for(request.method)) {
+            return None;
+        }
+        let verify = || self.verify(request, secrets, fetched, now);
+        let ask = Ask { secrets, verify: &verify, allows: &|url| self.0.scheme.allows(url) };
+        shared.decoder.glance(request, |view| handshake::answer(&shared.handshakes, view, &ask))
     }
 
     /// The events of a delivery that has been verified.
@@ -209,14 +276,41 @@ impl Configured {
         self.0.shared.decoder.decode(request)
     }
 
-    /// The answer that this provider wants after everything is committed; `None` for Hookbox's own.
-    pub fn acknowledgement(&self) -> Option<&Answer> {
-        self.0.shared.acknowledgement.as_ref()
+    /// The answer that this provider wants to a delivery after everything is committed; `None` for Hookbox's own.
+    pub fn acknowledgement(&self, request: &Request<'_>) -> Option<&Answer> {
+        let shared = &self.0.shared;
+        if let [only] = shared.acknowledgements.as_slice()
+            && only.when.is_empty()
+        {
+            return Some(&only.answer);
+        }
+        let wanted = |view: &View<'_>| {
+            let mut candidates = shared.acknowledgements.iter();
+            candidates.position(|candidate| candidate.when.iter().all(|condition| condition.holds(view)))
+        };
+        let place = shared.decoder.glance(request, wanted)?;
+        shared.acknowledgements.get(place).map(|acknowledgement| &acknowledgement.answer)
+    }
+
+    /// How this provider wants to be told that a verified delivery will never be accepted (400, 403, 413, 422), so that
+    /// it does not send it again; `None` where the status says it.
+    pub fn refusal(&self) -> Option<&Refusal> {
+        self.0.shared.refusal.as_ref()
+    }
+
+    /// Whether anybody can have deliveries signed, so that an integration has to say whose it takes.
+    pub fn requires_tenants(&self) -> bool {
+        self.0.shared.file.tenants.is_some()
     }
 
     /// The name of the scheme that verifies.
     pub fn scheme(&self) -> &'static str {
         self.0.scheme.name()
+    }
+
+    /// Whether the provider signs the endpoint's URL, so that the integration or the deployment has to state it.
+    pub fn signs_url(&self) -> bool {
+        self.0.scheme.signs_url()
     }
 
     /// Whether the credential is the last segment of the path, which no log may hold.

@@ -3,24 +3,9 @@
 use serde_json::{Map, Value};
 
 use super::error::{Flaw, Placed};
-use super::file::{EventFile, OneOrMany, ProfileFile, SchemeFile};
+use super::file::{EventFile, OneOrMany, PARAMETERS, ProfileFile, SchemeFile};
 
-/// What a profile may list under `overridable`: parameters of its scheme, or `*` for everything.
-const PARAMETERS: [&str; 13] = [
-    "algorithm",
-    "encoding",
-    "key_encoding",
-    "header",
-    "header_prefixes",
-    "prefix",
-    "list",
-    "signed",
-    "id",
-    "timestamp",
-    "timestamp_unit",
-    "tolerance",
-    "tolerance_sides",
-];
+/// A profile may list parameters of its scheme under `overridable`, or `*` for everything.
 pub(super) fn check(overridable: &[String]) -> Result<(), Flaw> {
     for (index, key) in overridable.iter().enumerate() {
         if key != "*" && !PARAMETERS.contains(&key.as_str()) {
@@ -43,8 +28,8 @@ pub(super) fn apply(file: &ProfileFile, scheme: &SchemeFile, overrides: &Value) 
     let overrides = overrides.as_object().ok_or_else(|| Flaw::new("the integration's `verify` is not a table"))?;
     let everything = file.overridable.iter().any(|key| key == "*");
     for key in overrides.keys() {
-        // How old a signature may be is the one thing that every integration may decide.
-        if !everything && key != "tolerance" && !file.overridable.contains(key) {
+        // How old a signature may be, and where the endpoint is, every integration may say.
+        if !everything && !matches!(key.as_str(), "tolerance" | "url") && !file.overridable.contains(key) {
             return Err(Flaw::new(format!("`{key}` is fixed for this provider")));
         }
     }
@@ -78,7 +63,7 @@ fn read<T: serde::de::DeserializeOwned>(key: &'static str, value: Value) -> Resu
 }
 
 /// The scheme with the parameters put over its own. Another scheme starts with none.
-fn merged(scheme: &SchemeFile, parameters: Map<String, Value>) -> Result<SchemeFile, Flaw> {
+pub(super) fn merged(scheme: &SchemeFile, parameters: Map<String, Value>) -> Result<SchemeFile, Flaw> {
     let wrong = |error: serde_json::Error| Flaw::new(error.to_string());
     let another = parameters.get("scheme").is_some_and(|name| name != scheme.scheme.as_str());
     let mut merged = match serde_json::to_value(scheme).map_err(wrong)? {

@@ -3,6 +3,8 @@
 use sha2::{Digest as _, Sha256};
 use subtle::{Choice, ConditionallySelectable as _, ConstantTimeEq as _};
 
+use crate::verdict::Reason;
+
 /// Remembers the first of several candidates that matched, without stopping at it.
 pub(super) struct Search {
     found: Choice,
@@ -19,6 +21,11 @@ impl Search {
         let index = u32::try_from(index).unwrap_or(u32::MAX);
         self.index.conditional_assign(&index, matched & !self.found);
         self.found |= matched;
+    }
+
+    /// The first candidate that matched.
+    pub(super) fn matched(self) -> Result<usize, Reason> {
+        self.result().ok_or(Reason::SignatureMismatch)
     }
 
     pub(super) fn result(self) -> Option<usize> {

@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use super::carrier::sole;
 use super::compare::{Search, same_text};
 use super::{Signed, header_name};
 use crate::profile::error::{Flaw, Placed};
@@ -30,7 +31,10 @@ pub(crate) enum Credential {
 impl Credential {
     pub(super) fn token(file: &mut SchemeFile) -> Result<Self, Flaw> {
         let header = file.header.take().ok_or_else(|| Flaw::new("the header of the token is not named"))?;
-        Ok(Self::Token { header: header_name(&header).under("header")? })
+        let [header] = header.as_slice() else {
+            return Err(Flaw::new("a token stands in one header")).under("header");
+        };
+        Ok(Self::Token { header: header_name(header).under("header")? })
     }
 
     pub(super) fn name(&self) -> &'static str {
@@ -65,7 +69,7 @@ impl Credential {
                 STANDARD.decode(authorization(request, "basic")?).map_err(|_| Reason::MalformedCredential)?
             }
             Self::Bearer => authorization(request, "bearer")?.into(),
-            Self::Token { header } => sole(request, header)?.into(),
+            Self::Token { header } => sole(request, header, Reason::MissingCredential)?.into(),
             Self::PathToken => request.path_token.unwrap_or_default().into(),
         };
         if given.is_empty() {
@@ -76,31 +80,24 @@ impl Credential {
             search.note(index, same_text(&given, secret.text().as_bytes()));
         }
         let secret_index = search.result().ok_or(Reason::CredentialMismatch)?;
-        Ok(Match { secret_index, signed_at: None })
+        Ok(Match::signed(secret_index, None))
     }
 
     pub(super) fn sign(&self, secret: &Secret) -> Signed {
-        let header = |name: &str, value: String| Signed { headers: vec![(name.to_owned(), value)], path_token: None };
+        let header =
+            |name: &str, value: String| Signed { headers: vec![(name.to_owned(), value)], ..Signed::default() };
         match self {
             Self::Basic => header("Authorization", format!("Basic {}", STANDARD.encode(secret.text()))),
             Self::Bearer => header("Authorization", format!("Bearer {}", secret.text())),
             Self::Token { header: name } => header(name, secret.text().to_owned()),
-            Self::PathToken => Signed { headers: Vec::new(), path_token: Some(secret.text().to_owned()) },
+            Self::PathToken => Signed { path_token: Some(secret.text().to_owned()), ..Signed::default() },
         }
     }
 }
 
-fn sole<'a>(request: &Request<'a>, header: &str) -> Result<&'a str, Reason> {
-    match request.header(header) {
-        Ok(Some(value)) if !value.is_empty() => Ok(value),
-        Ok(_) => Err(Reason::MissingCredential),
-        Err(_) => Err(Reason::DuplicateHeader),
-    }
-}
-
 /// What follows the scheme's name in `Authorization`; the name is in any case (RFC 9110).
-fn authorization<'a>(request: &Request<'a>, scheme: &str) -> Result<&'a str, Reason> {
-    let value = sole(request, "authorization")?;
+pub(super) fn authorization<'a>(request: &Request<'a>, scheme: &str) -> Result<&'a str, Reason> {
+    let value = sole(request, "authorization", Reason::MissingCredential)?;
     match value.split_once(' ') {
         Some((name, credential)) if name.eq_ignore_ascii_case(scheme) => Ok(credential.trim_start_matches(' ')),
         _ => Err(Reason::MalformedCredential),

@@ -2,22 +2,25 @@
 //! request: a header cannot choose the algorithm.
 
 mod compare;
+mod encoding;
+mod signed;
+mod carrier;
 mod credential;
 mod ed25519;
 mod hmac;
-mod signed;
 mod standard_webhooks;
 
 use hookbox_core::time::Timestamp;
 
 use crate::profile::error::{Flaw, Placed};
-use crate::profile::file::SchemeFile;
+use crate::profile::file::{OneOrMany, PARAMETERS, SchemeFile};
 use crate::request::Request;
 use crate::secret::Secret;
 use crate::verdict::{Fetched, Match, Misconfiguration, Reason, Refusal};
 
+use compare::{Search, same_text};
 use credential::Credential;
-use hmac::Hmac;
+use hmac::{Algorithm, Construction, Hmac};
 use standard_webhooks::StandardWebhooks;
 
 /// More signatures than this in one header are not looked at: providers send two or three during a rotation.
@@ -25,7 +28,14 @@ const MAX_SIGNATURES: usize = 16;
 
 /// A scheme with its parameters.
 #[derive(Clone, Debug)]
-pub(crate) enum Scheme {
+pub(crate) struct Scheme {
+    kind: Kind,
+    /// The endpoint's public URL, where the integration states it.
+    url: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
     Hmac(Hmac),
     StandardWebhooks(StandardWebhooks),
     Credential(Credential),
@@ -57,38 +67,57 @@ pub enum SignError {
 impl Scheme {
     pub(crate) fn compile(file: &SchemeFile) -> Result<Self, Flaw> {
         let mut left = file.clone();
-        left.variant = None;
-        let scheme = match std::mem::take(&mut left.scheme).as_str() {
-            "hmac" => Self::Hmac(Hmac::compile(&mut left)?),
-            "standard-webhooks" => Self::StandardWebhooks(StandardWebhooks::compile(&mut left)?),
-            "basic" => Self::Credential(Credential::Basic),
-            "bearer" => Self::Credential(Credential::Bearer),
-            "token" => Self::Credential(Credential::token(&mut left)?),
-            "path-token" => Self::Credential(Credential::PathToken),
+        (left.variant, left.vectors) = (None, OneOrMany::default());
+        let url = left.url.take().map(|url| public_url(&url).under("url")).transpose()?;
+        let kind = match std::mem::take(&mut left.scheme).as_str() {
+            "hmac" => Kind::Hmac(Hmac::compile(&mut left, Construction::Hmac)?),
+            "secret-prefix-hash" => Kind::Hmac(Hmac::compile(&mut left, Construction::SecretPrefix)?),
+            "standard-webhooks" => Kind::StandardWebhooks(StandardWebhooks::compile(&mut left)?),
+            "basic" => Kind::Credential(Credential::Basic),
+            "bearer" => Kind::Credential(Credential::Bearer),
+            "token" => Kind::Credential(Credential::token(&mut left)?),
+            "path-token" => Kind::Credential(Credential::PathToken),
             other => {
-                let known = "hmac, standard-webhooks, basic, bearer, token, path-token";
+                let known = "hmac, secret-prefix-hash, standard-webhooks, basic, bearer, token, path-token";
                 return Err(Flaw::new(format!("`{other}` is no scheme; there are {known}"))).under("scheme");
             }
         };
         nothing_left(&left, &file.scheme)?;
+        let scheme = Self { kind, url };
+        if scheme.url.is_some() && !scheme.signs_url() {
+            return Err(Flaw::new("the provider does not sign the URL")).under("url");
+        }
         Ok(scheme)
     }
 
     /// The scheme's name in a profile.
     pub(crate) fn name(&self) -> &'static str {
-        match self {
-            Self::Hmac(_) => "hmac",
-            Self::StandardWebhooks(_) => "standard-webhooks",
-            Self::Credential(credential) => credential.name(),
+        match &self.kind {
+            Kind::Hmac(hmac) => hmac.name(),
+            Kind::StandardWebhooks(_) => "standard-webhooks",
+            Kind::Credential(credential) => credential.name(),
         }
+    }
+
+    /// Whether the endpoint's public URL is part of what is verified.
+    pub(crate) fn signs_url(&self) -> bool {
+        match &self.kind {
+            Kind::Hmac(hmac) => hmac.carrier().signs_url(),
+            Kind::StandardWebhooks(_) | Kind::Credential(_) => false,
+        }
+    }
+
+    /// Whether this is a URL that the scheme would have fetched: the provider's own.
+    pub(crate) fn allows(&self, _url: &str) -> bool {
+        false
     }
 
     /// The headers that hold a signature or a credential, in lower case. No operation is ever given them.
     pub(crate) fn secret_headers(&self) -> Vec<String> {
-        match self {
-            Self::Hmac(hmac) => vec![hmac.header()],
-            Self::StandardWebhooks(scheme) => scheme.secret_headers(),
-            Self::Credential(credential) => credential.secret_headers(),
+        match &self.kind {
+            Kind::Hmac(hmac) => hmac.carrier().secret_headers(),
+            Kind::StandardWebhooks(scheme) => scheme.secret_headers(),
+            Kind::Credential(credential) => credential.secret_headers(),
         }
     }
 
@@ -102,10 +131,11 @@ impl Scheme {
         if secrets.is_empty() {
             return Err(Misconfiguration::NoSecret.into());
         }
-        match self {
-            Self::Hmac(hmac) => hmac.verify(request, secrets, now),
-            Self::StandardWebhooks(scheme) => scheme.verify(request, secrets, now),
-            Self::Credential(credential) => credential.verify(request, secrets),
+        let request = &self.addressed(request);
+        match &self.kind {
+            Kind::Hmac(hmac) => hmac.verify(request, secrets, now),
+            Kind::StandardWebhooks(scheme) => scheme.verify(request, secrets, now),
+            Kind::Credential(credential) => credential.verify(request, secrets),
         }
     }
 
@@ -117,44 +147,56 @@ impl Scheme {
         secret: &Secret,
         now: Timestamp,
     ) -> Result<Signed, SignError> {
-        match self {
-            Self::Hmac(hmac) => hmac.sign(request, id, secret, now),
-            Self::StandardWebhooks(scheme) => scheme.sign(request, id, secret, now),
-            Self::Credential(credential) => Ok(credential.sign(secret)),
+        let request = &self.addressed(request);
+        match &self.kind {
+            Kind::Hmac(hmac) => hmac.sign(request, id, secret, now),
+            Kind::StandardWebhooks(scheme) => scheme.sign(request, id, secret, now),
+            Kind::Credential(credential) => Ok(credential.sign(secret)),
         }
     }
+
+    /// The request under the URL that the integration states, which counts before the deployment's own.
+    fn addressed<'a>(&'a self, request: &Request<'a>) -> Request<'a> {
+        Request { url: self.url.as_deref().or(request.url), ..*request }
+    }
+}
+
+/// Which of the secrets that are tokens of a handshake was given.
+pub(crate) fn token_match(given: &str, secrets: &[Secret]) -> Result<Match, Refusal> {
+    let mut search = Search::new();
+    for (index, secret) in secrets.iter().enumerate() {
+        if let Some(token) = secret.verify_token() {
+            search.note(index, same_text(given.as_bytes(), token.as_bytes()));
+        }
+    }
+    let secret_index = search.result().ok_or(Reason::CredentialMismatch)?;
+    Ok(Match::signed(secret_index, None))
+}
+
+/// HMAC-SHA256 of a challenge, in hexadecimal digits.
+pub(crate) fn hmac_sha256_hex(key: &Secret, text: &str) -> String {
+    hex::encode(Algorithm::Sha256.mac(key.text().as_bytes(), &[text]))
 }
 
 /// A parameter that the scheme does not know would be one that somebody believes in.
 fn nothing_left(left: &SchemeFile, scheme: &str) -> Result<(), Flaw> {
-    let set = [
-        ("algorithm", left.algorithm.is_some()),
-        ("encoding", left.encoding.is_some()),
-        ("key_encoding", left.key_encoding.is_some()),
-        ("header", left.header.is_some()),
-        ("header_prefixes", left.header_prefixes.is_some()),
-        ("prefix", left.prefix.is_some()),
-        ("list", left.list.is_some()),
-        ("signed", left.signed.is_some()),
-        ("id", left.id.is_some()),
-        ("timestamp", left.timestamp.is_some()),
-        ("timestamp_unit", left.timestamp_unit.is_some()),
-        ("tolerance", left.tolerance.is_some()),
-        ("tolerance_sides", left.tolerance_sides.is_some()),
-    ];
-    match set.into_iter().find(|(_, is_set)| *is_set) {
-        Some((key, _)) => Err(Flaw::new(format!("`{key}` means nothing to the scheme `{scheme}`"))).under(key),
+    let left = serde_json::to_value(left).map_err(|error| Flaw::new(error.to_string()))?;
+    match PARAMETERS.into_iter().find(|key| left.get(key).is_some()) {
+        Some(key) => Err(Flaw::new(format!("`{key}` means nothing to the scheme `{scheme}`"))).under(key),
         None => Ok(()),
     }
 }
 
-/// A header that carries a signature: there once, and not empty.
-fn signature_header<'a>(request: &Request<'a>, name: &str) -> Result<&'a str, Reason> {
-    match request.header(name) {
-        Ok(Some(value)) if !value.is_empty() => Ok(value),
-        Ok(_) => Err(Reason::MissingSignature),
-        Err(_) => Err(Reason::DuplicateHeader),
+/// An absolute URL as a provider is given it; its query is the sender's.
+fn public_url(url: &str) -> Result<String, Flaw> {
+    let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://")).unwrap_or_default();
+    let plain = rest.bytes().all(|b| b.is_ascii_graphic()) && !rest.contains(['?', '#', '@', '"', '<', '>']);
+    if rest.is_empty() || rest.starts_with('/') || !plain {
+        let message = "write the address that the provider was given, such as https://hooks.example.com/hooks/p/a, \
+                       without a query";
+        return Err(Flaw::new(message));
     }
+    Ok(url.to_owned())
 }
 
 /// A header's name as RFC 9110 allows it.

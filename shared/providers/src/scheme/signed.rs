@@ -1,5 +1,6 @@
 //! What is signed, when it was signed, and how long ago that may be.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use hookbox_core::time::Timestamp;
@@ -17,6 +18,8 @@ pub(super) enum Part {
     Timestamp,
     Id,
     Url,
+    /// The URL in which some percent escapes are decoded, as HubSpot signs it.
+    UnescapedUrl,
     Method,
     Body,
 }
@@ -39,10 +42,11 @@ impl SignedText {
                 "timestamp" => Part::Timestamp,
                 "id" => Part::Id,
                 "url" => Part::Url,
+                "unescaped-url" => Part::UnescapedUrl,
                 "method" => Part::Method,
                 "body" => Part::Body,
                 other => {
-                    let known = "{timestamp}, {id}, {url}, {method} and {body}";
+                    let known = "{timestamp}, {id}, {url}, {unescaped-url}, {method} and {body}";
                     return Err(Flaw::new(format!("`{{{other}}}` is nothing that can be signed; there are {known}")));
                 }
             });
@@ -61,27 +65,55 @@ impl SignedText {
         self.0.contains(part)
     }
 
+    /// Whether the endpoint's URL is signed.
+    pub(super) fn has_url(&self) -> bool {
+        self.has(&Part::Url) || self.has(&Part::UnescapedUrl)
+    }
+
     /// The text in pieces, so that the body is not copied.
     pub(super) fn pieces<'a>(
         &'a self,
         request: &Request<'a>,
         timestamp: &'a str,
         id: &'a str,
-    ) -> Result<Vec<&'a [u8]>, Misconfiguration> {
+    ) -> Result<Vec<Cow<'a, [u8]>>, Misconfiguration> {
+        let url = || request.signed_url().ok_or(Misconfiguration::NoUrl);
         self.0
             .iter()
             .map(|part| {
                 Ok(match part {
-                    Part::Text(text) => text.as_bytes(),
-                    Part::Timestamp => timestamp.as_bytes(),
-                    Part::Id => id.as_bytes(),
-                    Part::Url => request.url.ok_or(Misconfiguration::NoUrl)?.as_bytes(),
-                    Part::Method => request.method.as_bytes(),
-                    Part::Body => request.body,
+                    Part::Text(text) => Cow::Borrowed(text.as_bytes()),
+                    Part::Timestamp => Cow::Borrowed(timestamp.as_bytes()),
+                    Part::Id => Cow::Borrowed(id.as_bytes()),
+                    Part::Url => Cow::Owned(url()?.into_bytes()),
+                    Part::UnescapedUrl => Cow::Owned(unescaped(&url()?).into_bytes()),
+                    Part::Method => Cow::Borrowed(request.method.as_bytes()),
+                    Part::Body => Cow::Borrowed(request.body),
                 })
             })
             .collect()
     }
+}
+
+/// The URL with the escapes of `: / ? @ ! $ ' ( ) * , ;` decoded, and no others.
+fn unescaped(url: &str) -> String {
+    let mut out = String::with_capacity(url.len());
+    let mut rest = url;
+    while let Some(at) = rest.find('%') {
+        let escape = rest.get(at + 1..at + 3).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        out.push_str(&rest[..at]);
+        match escape {
+            Some(byte) if b":/?@!$'()*,;".contains(&byte) => {
+                out.push(char::from(byte));
+                rest = &rest[at + 3..];
+            }
+            _ => {
+                out.push('%');
+                rest = &rest[at + 1..];
+            }
+        }
+    }
+    out + rest
 }
 
 /// How a signed timestamp is written.
@@ -157,5 +189,16 @@ impl Tolerance {
         } else {
             Ok(())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_some_escapes_of_a_url_are_decoded() {
+        assert_eq!(unescaped("https://x/a%2Fb%3fc%20d%C3%A4%"), "https://x/a/b?c%20d%C3%A4%");
+        assert_eq!(unescaped("https://x/%2"), "https://x/%2");
     }
 }

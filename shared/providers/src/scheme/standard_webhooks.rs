@@ -6,10 +6,11 @@ use base64::engine::general_purpose::{STANDARD, STANDARD_PAD_INDIFFERENT};
 use hookbox_core::time::Timestamp;
 use subtle::Choice;
 
+use super::carrier::sole;
 use super::compare::{Search, same_mac};
 use super::hmac::Algorithm;
 use super::signed::{Tolerance, Unit};
-use super::{MAX_SIGNATURES, SignError, Signed, ed25519, header_name, signature_header};
+use super::{MAX_SIGNATURES, SignError, Signed, ed25519, header_name};
 use crate::profile::error::{Flaw, Placed};
 use crate::profile::file::SchemeFile;
 use crate::request::Request;
@@ -63,7 +64,7 @@ impl StandardWebhooks {
         let key = |(index, secret)| Key::read(secret).ok_or(Misconfiguration::SecretEncoding { index });
         let keys = secrets.iter().enumerate().map(key).collect::<Result<Vec<_>, _>>()?;
         let family = self.family(request)?;
-        let signatures = parse(signature_header(request, &format!("{family}signature"))?)?;
+        let signatures = parse(sole(request, &format!("{family}signature"), Reason::MissingSignature)?)?;
         let id = plain(request, &format!("{family}id"), Reason::MissingId, Reason::MalformedId)?;
         let timestamp =
             plain(request, &format!("{family}timestamp"), Reason::MissingTimestamp, Reason::MalformedTimestamp)?;
@@ -87,11 +88,11 @@ impl StandardWebhooks {
                 }
             }
         }
-        let secret_index = search.result().ok_or(Reason::SignatureMismatch)?;
+        let secret_index = search.matched()?;
         if let Some(tolerance) = self.tolerance {
             tolerance.check(signed_at, now)?;
         }
-        Ok(Match { secret_index, signed_at: Some(signed_at) })
+        Ok(Match::signed(secret_index, Some(signed_at)))
     }
 
     /// The family that the request uses. Where it carries a second one, that must say the same: otherwise an id could
@@ -136,7 +137,7 @@ impl StandardWebhooks {
         let family = self.families.first().map(String::as_str).unwrap_or_default();
         let headers = [("id", id.to_owned()), ("timestamp", timestamp), ("signature", signature)];
         let headers = headers.into_iter().map(|(name, value)| (format!("{family}{name}"), value)).collect();
-        Ok(Signed { headers, path_token: None })
+        Ok(Signed { headers, ..Signed::default() })
     }
 }
 
