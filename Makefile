@@ -39,7 +39,8 @@ endef
 help: ## List the targets
 	@printf 'make TARGET, where TARGET is one of\n\n'
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@printf '\nVariables: ARCHITECTURE=%s (build, deploy), CASE=%s (invoke)\n' '$(ARCHITECTURE)' '$(CASE)'
+	@printf '\nVariables: ARCHITECTURE=%s (build, deploy), CASE=%s (invoke), SEEDS=1000 START=0 SEED= (simulate)\n' \
+	  '$(ARCHITECTURE)' '$(CASE)'
 
 # --------------------------------------------------------------------------------------------------- see it work
 
@@ -85,6 +86,11 @@ test: tools ## All tests, the end-to-end ones on a local AWS that they start the
 	@# Tests and functions from one compilation: features are unified once, so nothing is compiled twice.
 	@$(MAKE) --no-print-directory lambdas BUILT='--workspace --all-targets'
 	$(call timed,cargo test,cargo test --workspace --locked)
+
+# SEEDS, START and SEED reach the test as make hands every variable of its command line on to what it runs.
+.PHONY: simulate
+simulate: ## Play SEEDS random histories (from START, 0 by default), or print and play the one of SEED
+	$(call timed,simulate,cargo test --workspace --locked --test suite simulation:: -- --nocapture)
 
 .PHONY: tools
 tools: $(VENV)/.complete ## Install what Rust does not bring into .venv (done by the others when needed)
