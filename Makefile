@@ -43,7 +43,8 @@ endef
 help: ## List the targets
 	@printf 'make TARGET, where TARGET is one of\n\n'
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@printf '\nVariables: ARCHITECTURE=%s (build, deploy), CASE=%s (invoke), STACK=%s (env)\n' '$(ARCHITECTURE)' '$(CASE)' '$(STACK)'
+	@printf '\nVariables: ARCHITECTURE=%s (build, deploy), CASE=%s (invoke), STACK=%s (env),\n  SEEDS=1000 START=0 SEED= OVERDUE=110 (simulate), ONLY= (mutants)\n' \
+	  '$(ARCHITECTURE)' '$(CASE)' '$(STACK)'
 
 # --------------------------------------------------------------------------------------------------- see it work
 
@@ -95,6 +96,12 @@ test: tools ## All tests, the end-to-end ones on a local AWS that they start the
 	@# Tests and functions from one compilation: features are unified once, so nothing is compiled twice.
 	@$(MAKE) --no-print-directory lambdas BUILT='--workspace --all-targets'
 	$(call timed,cargo test,cargo test --workspace --locked)
+
+# SEEDS, START, SEED and OVERDUE reach the test as make hands every variable of its command line on to what it runs.
+.PHONY: simulate
+simulate: ## Play SEEDS random histories (from START, 0 by default), or print and play the one of SEED
+	$(call timed,simulate,cargo test --workspace --locked --test suite simulation:: -- --nocapture)
+	$(call timed,a stopped worker,cargo test --workspace --locked --test sweeper backlog::)
 
 .PHONY: mutants
 mutants: ## Take away one guard after the other: a test has to fail each time (an hour; ONLY='lease token' for some)

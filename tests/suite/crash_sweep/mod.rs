@@ -57,6 +57,7 @@ fn troubles(operation: &str) -> Vec<What> {
 }
 
 /// Plays the scenario clean and then with every cut. Fails with the cuts that did not end as they must.
+#[expect(clippy::print_stdout, reason = "how many cuts there were")]
 fn sweep(name: &str, scenario: &History, end: End) {
     let clean = scenario.play();
     assert_eq!(fault_of(&clean, end), None, "{name} without any trouble");

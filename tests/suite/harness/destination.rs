@@ -156,8 +156,7 @@ impl Destination {
     fn slowed(&self, fault: Option<Fault>, within: Duration) -> Option<Fault> {
         match fault {
             Some(Fault::Delay(wait) | Fault::DelayReply(wait)) if wait < within => self.clock.advance(wait),
-            Some(Fault::Delay(_)) => return Some(Fault::FailBefore),
-            Some(Fault::DelayReply(_)) => return Some(Fault::LoseReply),
+            Some(Fault::Delay(_) | Fault::DelayReply(_)) => return Some(Fault::LoseReply),
             _ => {}
         }
         fault
@@ -193,10 +192,10 @@ impl State {
         fault: Option<Fault>,
         now: Timestamp,
     ) -> (Call, Option<u64>) {
-        let made = self.calls.iter().filter(|call| call.job == job && call.asked.is_none()).count();
+        let earlier = self.calls.iter().filter(|call| call.job == job && call.asked.is_none()).count();
         let manner = match self.moods.get(operation).copied().unwrap_or(Mood::Well) {
             Mood::Always(manner) | Mood::Mute(manner) => manner,
-            Mood::First(calls, manner) if made < calls => manner,
+            Mood::First(calls, manner) if earlier < calls => manner,
             Mood::First(..) | Mood::Well => Manner::Works,
         };
         let manner = under(fault, manner);
@@ -218,8 +217,8 @@ impl State {
     fn ask(&mut self, job: &str, fault: Option<Fault>, now: Timestamp) -> (Call, Option<u64>) {
         let operation = job.split(':').nth(1).unwrap_or_default();
         let done = self.calls.iter().any(|call| call.job == job && call.effect);
-        let mute = matches!(self.moods.get(operation), Some(Mood::Mute(_)));
-        let status = match (mute, done) {
+        let says_nothing = matches!(self.moods.get(operation), Some(Mood::Mute(_)));
+        let status = match (says_nothing, done) {
             (true, _) => 400,
             (false, true) => 200,
             (false, false) => 404,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use hookbox_core::key::JobKey;
 use hookbox_core::limits::{LEASE_MARGIN, WORKER_TIMEOUT};
 use hookbox_ledger::test_support::Fault;
 
@@ -157,8 +158,8 @@ impl World {
             Step::Be(operation, mood) => self.destination.be(operation, *mood),
             Step::Pause(connection, operation) => self.pause(*connection, operation),
             Step::Resume(connection, operation) => self.resume(*connection, operation),
-            Step::Replay(place) => self.with_job(*place, |world, job| world.replay(job)),
-            Step::Dismiss(place) => self.with_job(*place, |world, job| world.dismiss(job)),
+            Step::Replay(place) => self.with_job(*place, Self::replay),
+            Step::Dismiss(place) => self.with_job(*place, Self::dismiss),
             Step::Configure(connection, operations) => self.configure(*connection, operations),
             Step::Settle => self.settle(),
         }
@@ -174,7 +175,7 @@ impl World {
         }
     }
 
-    fn with_job(&self, place: usize, act: impl Fn(&Self, &hookbox_core::key::JobKey)) {
+    fn with_job(&self, place: usize, act: impl Fn(&Self, &JobKey)) {
         let jobs = self.jobs();
         if !jobs.is_empty() {
             act(self, &jobs[place % jobs.len()]);

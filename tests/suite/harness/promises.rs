@@ -57,28 +57,29 @@ impl World {
                 self.report("G8", format!("a secret in {place}"));
             }
         }
-        let item = (change.pk.clone(), change.sk.clone());
         match (&change.old, &change.new) {
-            (None, Some(new)) => {
-                self.watch.lock().unwrap().expired.remove(&change.pk);
-                if !self.watch.lock().unwrap().inserted.insert(item) {
-                    self.report("G1", format!("inserted twice: {place}"));
-                }
-                if is_job(&change.sk) && (new.text("status"), new.number("version")) != ("pending", Some(1)) {
-                    self.report("G1", format!("{place} begins as {}", new.text("status")));
-                }
-            }
-            (Some(_), None) => {
-                self.watch.lock().unwrap().inserted.remove(&item);
-                self.look_at_expiry(change, &place);
-            }
+            (None, Some(new)) => self.look_at_insert(change, new, &place),
+            (Some(_), None) => self.look_at_expiry(change, &place),
             (Some(old), Some(new)) if is_job(&change.sk) => self.look_at_job(old, new, &place),
             (Some(old), Some(new)) if change.sk == "head" => {
-                if old.differences(new).iter().any(|name| !NOTED.contains(&name.as_str())) {
-                    self.report("G7", format!("{place}: {:?} changed", old.differences(new)));
+                let mut changed = old.differences(new);
+                changed.retain(|name| !NOTED.contains(&name.as_str()));
+                if !changed.is_empty() {
+                    self.report("G7", format!("{place}: {changed:?} changed"));
                 }
             }
             _ => {}
+        }
+    }
+
+    fn look_at_insert(&self, change: &Change, new: &Item, place: &str) {
+        let mut watch = self.watch.lock().unwrap();
+        watch.expired.remove(&change.pk);
+        if !watch.inserted.insert((change.pk.clone(), change.sk.clone())) {
+            self.report("G1", format!("inserted twice: {place}"));
+        }
+        if is_job(&change.sk) && (new.text("status"), new.number("version")) != ("pending", Some(1)) {
+            self.report("G1", format!("{place} begins as {}", new.text("status")));
         }
     }
 
@@ -123,6 +124,7 @@ impl World {
     }
 
     fn look_at_expiry(&self, change: &Change, place: &str) {
+        self.watch.lock().unwrap().inserted.remove(&(change.pk.clone(), change.sk.clone()));
         if change.pk.len() != 64 {
             return;
         }
@@ -133,10 +135,10 @@ impl World {
             self.report("G9", format!("{place} expired while a job was {}", open.text("status")));
         }
         let mut watch = self.watch.lock().unwrap();
-        if change.sk != "head" {
-            watch.expired.insert(change.pk.clone());
-        } else {
+        if change.sk == "head" {
             watch.contents.retain(|(connection, id), _| receipt(*connection, *id).to_string() != change.pk);
+        } else {
+            watch.expired.insert(change.pk.clone());
         }
     }
 

@@ -128,14 +128,18 @@ impl World {
     /// Everything without a success is delivered again. False when there was nothing.
     pub(crate) fn deliver_again(&self) -> bool {
         let open = self.undelivered();
-        open.iter().for_each(|place| self.send(*place));
+        for place in &open {
+            self.send(*place);
+        }
         !open.is_empty()
     }
 
     /// The latest delivery comes once more, whatever was answered to it.
     pub(crate) fn deliver_twice(&self) {
         let latest = self.provider.lock().unwrap().sent.len().checked_sub(1);
-        latest.into_iter().for_each(|place| self.send(place));
+        if let Some(latest) = latest {
+            self.send(latest);
+        }
     }
 
     /// The places of the deliveries without a success.
@@ -164,7 +168,7 @@ impl World {
         let unsigned = Request { method: "POST", path_token: None, url: None, query: None, headers: &[], body: &body };
         let secret = Secret::new(PROVIDER_SECRET).unwrap();
         let signed = profiles()[connection as usize].sign(&unsigned, None, &secret, self.now()).unwrap();
-        let signatures = signed.headers.iter().flat_map(|(_, value)| value.rsplit('=').next().map(str::to_owned));
+        let signatures = signed.headers.iter().filter_map(|(_, value)| value.rsplit('=').next().map(str::to_owned));
         self.provider.lock().unwrap().signatures.extend(signatures);
         let headers: serde_json::Map<String, Value> = signed
             .headers
@@ -192,12 +196,12 @@ impl Answer {
     fn read(status: u16, body: Vec<u8>, troubled: bool) -> Self {
         let text = String::from_utf8(body).unwrap();
         let json: Value = serde_json::from_str(&text).unwrap_or_default();
-        let state = |answer: &Value| answer["state"].as_str().unwrap_or_default().to_owned();
-        let states = match json["receipts"].as_array() {
-            Some(receipts) => receipts.iter().map(state).collect(),
-            None => vec![state(&json)],
+        let told = |part: &Value| part["state"].as_str().unwrap_or_default().to_owned();
+        let of_events = match json["receipts"].as_array() {
+            Some(receipts) => receipts.iter().map(told).collect(),
+            None => vec![told(&json)],
         };
-        Self { status, text, states, troubled }
+        Self { status, text, states: of_events, troubled }
     }
 }
 

@@ -154,6 +154,7 @@ impl Connection {
         }
     }
 
+    #[expect(clippy::unused_self, reason = "stands beside `provider`")]
     pub(crate) fn account(self) -> Account {
         "demo".parse().unwrap()
     }

@@ -14,7 +14,7 @@ const OPERATIONS: [&str; 4] = ["key", "key-crm", "none", "reconcile"];
 /// Ids of events: few, so that they meet.
 const EVENTS: usize = 4;
 /// Calls among which the troubles are spread: about as many as a history makes.
-const CALLS: usize = 60;
+const CALLS: usize = 80;
 
 /// The history of this seed.
 pub(crate) fn history(seed: u64) -> History {
@@ -37,14 +37,14 @@ fn operations(draw: &mut Draw, most: usize) -> Vec<&'static str> {
 fn step(draw: &mut Draw, batches: bool) -> Step {
     let connection = if batches && draw.once_in(3) { Batch } else { Single };
     let operation = draw.one_of(&OPERATIONS);
-    match draw.below(32) {
+    match draw.below(36) {
         0..=6 => Step::Deliver(delivery(draw, batches)),
         7 => Step::DeliverAgain,
         8..=10 => Step::Dispatch,
         11..=14 => Step::Work { most: 1 + draw.below(10), first: draw.below(4) },
         15 => Step::Sweep,
         16..=18 => Step::Wait(draw.one_of(&[1, 6, 31, 61, 130, 400, 4_000, 90_000])),
-        19 => Step::WaitDays(1 + draw.one_of(&[0, 3, 9]) as u64),
+        19 => Step::WaitDays(draw.one_of(&[1, 4, 10])),
         20 => Step::Stream { off: draw.once_in(2) },
         21 => Step::RepeatBatch,
         22 => Step::RepeatMessage(draw.below(4)),
@@ -54,6 +54,7 @@ fn step(draw: &mut Draw, batches: bool) -> Step {
         28 => Step::Resume(connection, operation),
         29 => Step::Replay(draw.below(4)),
         30 => Step::Dismiss(draw.below(4)),
+        31..=34 => Step::Settle,
         _ => Step::Configure(connection, operations(draw, 2)),
     }
 }

@@ -29,6 +29,8 @@ fn random_histories_keep_every_promise() {
     }
     let (start, seeds) = (number("START").unwrap_or(0), number("SEEDS").unwrap_or(SEEDS));
     let next = AtomicU64::new(start);
+    #[expect(clippy::disallowed_methods, reason = "how long it takes is printed and decides nothing")]
+    let begun = std::time::Instant::now();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let (mut calls, mut failed) = (0, None);
     std::thread::scope(|scope| {
@@ -39,7 +41,8 @@ fn random_histories_keep_every_promise() {
             failed = failed.into_iter().chain(first).min();
         }
     });
-    println!("{seeds} histories of {} calls on average", calls / seeds.max(1));
+    let (average, rate) = (calls / seeds.max(1), seeds / begun.elapsed().as_secs().max(1));
+    println!("{seeds} histories of {average} calls on average, {rate} a second on {threads} cores");
     if let Some(seed) = failed {
         let (history, fault) = shorten::shortened(&generate::history(seed));
         panic!("SEED={seed} breaks a promise: {fault}\n{}", told(&history));
@@ -83,9 +86,13 @@ fn first_broken(world: &World) -> Option<String> {
 fn told(history: &History) -> String {
     let History { single, batch, steps, troubles } = history;
     let mut told = format!("single: {single:?}\nbatch: {batch:?}\nsteps:\n");
-    steps.iter().for_each(|step| writeln!(told, "    {step:?}").unwrap());
+    for step in steps {
+        writeln!(told, "    {step:?}").unwrap();
+    }
     told.push_str("troubles:\n");
-    troubles.iter().for_each(|trouble| writeln!(told, "    {trouble:?}").unwrap());
+    for trouble in troubles {
+        writeln!(told, "    {trouble:?}").unwrap();
+    }
     told
 }
 
