@@ -77,7 +77,13 @@ impl Vector {
             }
             None => return Err(VectorError::Scheme(scheme.to_owned())),
         };
-        for (field, parameter) in [("signature_header", "header")] {
+        let overridden = [
+            ("signature_header", "header"),
+            ("expected_audience", "audience"),
+            ("expected_email", "email"),
+            ("cert_pem", "trusted"),
+        ];
+        for (field, parameter) in overridden {
             if let Some(text) = self.text(field) {
                 parameters.insert(parameter.into(), text.into());
             }
@@ -116,7 +122,19 @@ impl Vector {
         // An empty secret is none at all.
         let secrets: Vec<Secret> = Secret::new(self.text("secret").unwrap_or_default()).into_iter().collect();
         let now = now.unwrap_or(Timestamp::from_millis(0));
-        Ok(configured.verify(&request, &secrets, &Fetched::nothing(), now))
+        let mut fetched = Fetched::nothing();
+        match configured.verify(&request, &secrets, &fetched, now) {
+            Verdict::NeedsFetch { url } => {
+                fetched.insert(url, self.document()?.as_bytes().to_vec());
+                Ok(configured.verify(&request, &secrets, &fetched, now))
+            }
+            verdict => Ok(verdict),
+        }
+    }
+
+    /// What the scheme fetches: the certificate, or the document that stands in the place of a secret.
+    fn document(&self) -> Result<&str, VectorError> {
+        self.text("cert_pem").or_else(|| self.text("secret")).ok_or(VectorError::Format("cert_pem"))
     }
 
     fn text(&self, key: &str) -> Option<&str> {

@@ -94,6 +94,15 @@ pub enum Reason {
     /// The request names a URL that is not the provider's.
     #[error("the request names a URL that is not the provider's")]
     ForeignUrl,
+    /// The body is of a form that the signature does not cover.
+    #[error("the signature does not cover such a body")]
+    BodyNotSigned,
+    /// The certificate is not one that the provider may sign with.
+    #[error("the certificate is not the provider's, or not valid now")]
+    BadCertificate,
+    /// The key is not in the published set. If that was fetched a while ago, it may be in a newer one.
+    #[error("the key is not among those that are published")]
+    UnknownKey,
 }
 
 impl Reason {
@@ -116,6 +125,9 @@ impl Reason {
             Self::MalformedCredential => "malformed-credential",
             Self::CredentialMismatch => "credential-mismatch",
             Self::ForeignUrl => "foreign-url",
+            Self::BodyNotSigned => "body-not-signed",
+            Self::BadCertificate => "bad-certificate",
+            Self::UnknownKey => "unknown-key",
         }
     }
 }
@@ -138,6 +150,9 @@ pub enum Misconfiguration {
     /// The provider's handshake carries a token, and no secret begins with `verify_token:`.
     #[error("no secret begins with `verify_token:`, and the provider's handshake carries such a token")]
     NoVerifyToken,
+    /// The service account that the provider's tokens are made out to is not configured.
+    #[error("the account that the provider's tokens are made out to (`email`) is not configured")]
+    NoEmail,
 }
 
 /// What was fetched for a scheme that asked for it: bodies by URL.

@@ -5,9 +5,9 @@
 
 mod fault;
 pub(crate) mod json;
-mod multipart;
+pub(crate) mod multipart;
 pub(crate) mod form;
-mod path;
+pub(crate) mod path;
 pub(crate) mod source;
 pub(crate) mod condition;
 mod time;
@@ -252,7 +252,7 @@ struct Opened<'t> {
 
 impl Document {
     fn compile(file: &DocumentFile, names: &[String]) -> Result<Self, Flaw> {
-        let reserved = ["header", "query", "form", "const", "digest", "member", "element"];
+        let reserved = ["header", "query", "form", "const", "digest", "member", "after", "element"];
         if names.contains(&file.name) || reserved.contains(&file.name.as_str()) {
             return Err(Flaw::new(format!("`{}` already means something", file.name))).under("name");
         }

@@ -11,7 +11,7 @@ const MAX_PARTS: usize = 1_000;
 pub(super) type Part = (String, String);
 
 /// The boundary that a content type names, if it is `multipart/form-data`.
-pub(super) fn boundary(content_type: &str) -> Option<String> {
+pub(crate) fn boundary(content_type: &str) -> Option<String> {
     let (media_type, parameters) = content_type.split_once(';')?;
     if !media_type.trim().eq_ignore_ascii_case("multipart/form-data") {
         return None;

@@ -118,7 +118,7 @@ impl Rule {
 
 impl Step {
     fn compile(file: &StepFile, names: &[&str]) -> Result<Self, Flaw> {
-        let reserved = ["body", "header", "query", "form", "const", "digest", "member"];
+        let reserved = ["body", "header", "query", "form", "const", "digest", "member", "after"];
         if names.contains(&file.name.as_str()) || reserved.contains(&file.name.as_str()) {
             return Err(Flaw::new(format!("`{}` already means something", file.name))).under("as");
         }

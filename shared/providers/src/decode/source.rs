@@ -79,12 +79,15 @@ pub(crate) enum Source {
     Form(String),
     /// The text itself.
     Const(String),
+    /// What follows the last of these in another source's text.
+    After(String, Box<Source>),
 }
 
 impl Source {
     pub(crate) fn compile(text: &str, names: &Names<'_>) -> Result<Self, Flaw> {
         let (kind, rest) = text.split_once(':').ok_or_else(|| {
-            let known = "header:, query:, form:, const:, digest:, member: or a name and a path such as body:$.id";
+            let known =
+                "header:, query:, form:, const:, digest:, member:, after: or a name and a path such as body:$.id";
             Flaw::new(format!("`{text}` is not a source: write {known}"))
         })?;
         let number = |name: &str| {
@@ -96,6 +99,11 @@ impl Source {
         match kind {
             "const" => Ok(Self::Const(rest.to_owned())),
             _ if rest.is_empty() => Err(Flaw::new(format!("`{text}` names nothing"))),
+            "after" => {
+                let wrong = || Flaw::new(format!("`{text}` is not after anything: write after:@:body:$.address"));
+                let (separator, source) = rest.split_once(':').ok_or_else(wrong)?;
+                Ok(Self::After(separator.to_owned(), Box::new(Self::compile(source, names)?)))
+            }
             "header" => Ok(Self::Header(rest.to_owned())),
             "query" => Ok(Self::Query(rest.to_owned())),
             "form" => Ok(Self::Form(rest.to_owned())),
@@ -114,6 +122,7 @@ impl Source {
         match self {
             Self::Path(name, _) | Self::Digest(name) | Self::Member(name, _) => Some(*name),
             Self::Header(_) | Self::Query(_) | Self::Form(_) | Self::Const(_) => None,
+            Self::After(_, source) => source.name(),
         }
     }
 
@@ -121,6 +130,9 @@ impl Source {
     pub(crate) fn text(&self, view: &View<'_>) -> Result<Option<String>, Fault> {
         let text = match self {
             Self::Const(text) => Some(text.clone()),
+            Self::After(separator, source) => source
+                .text(view)?
+                .and_then(|text| text.rsplit_once(separator.as_str()).map(|(_, after)| after.to_owned())),
             Self::Header(name) => view.request.header(name).map_err(|_| Fault::Duplicate)?.map(str::to_owned),
             Self::Query(name) => view.request.query_parameter(name).map_err(|_| Fault::Duplicate)?.map(Cow::into_owned),
             Self::Form(name) => match view.form {
@@ -304,6 +316,8 @@ mod tests {
             ("body:$.a[*]", Some("x,y")),
             ("member:body:x,o,id", Some("o")),
             ("member:body:x", None),
+            ("after:0:body:$.id", Some("993")),
+            ("after:@:body:$.id", None),
             ("header:x-id", Some("h1")),
             ("header:none", None),
             ("query:q", Some("v w")),
@@ -333,7 +347,9 @@ mod tests {
 
     #[test]
     fn a_source_that_cannot_work_is_refused_when_it_is_read() {
-        for bad in ["id", "item:$.x", "body:id", "header:", "{body:$.x", "digest:item", "body:", "member:body"] {
+        for bad in
+            ["id", "item:$.x", "body:id", "header:", "{body:$.x", "digest:item", "body:", "member:body", "after:@"]
+        {
             assert!(Sources::compile(&[bad.to_owned()], &["body"], false).is_err(), "{bad}");
         }
     }

@@ -118,10 +118,39 @@ pub(crate) struct SchemeFile {
     pub(crate) tolerance: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tolerance_sides: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) body_hash: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) any_port: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) each: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) fields: Option<Vec<OneOrMany>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) separator: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) signature: Option<OneOrMany>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) timestamp_field: Option<OneOrMany>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) once: Option<OneOrMany>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) keys_url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) issuers: Option<OneOrMany>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) audience: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) email: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) trusted: Option<String>,
+    /// Whether times are not looked at. Only for files of signed requests that have none.
+    #[serde(skip)]
+    pub(crate) untimed: bool,
 }
 
 /// The parameters of schemes, by their names in [`SchemeFile`].
-pub(crate) const PARAMETERS: [&str; 14] = [
+pub(crate) const PARAMETERS: [&str; 27] = [
     "url",
     "algorithm",
     "encoding",
@@ -136,6 +165,19 @@ pub(crate) const PARAMETERS: [&str; 14] = [
     "timestamp_unit",
     "tolerance",
     "tolerance_sides",
+    "body_hash",
+    "any_port",
+    "each",
+    "fields",
+    "separator",
+    "signature",
+    "timestamp_field",
+    "once",
+    "keys_url",
+    "issuers",
+    "audience",
+    "email",
+    "trusted",
 ];
 
 /// A header that holds a list such as `t=…,v1=…`.

@@ -161,7 +161,7 @@ impl Profile {
         let scheme = self.file.verify.get(index).cloned().unwrap_or_default();
         let mut scheme = overrides::merged(&scheme, parameters).map_err(located)?;
         if !timed {
-            (scheme.tolerance, scheme.tolerance_sides) = (None, None);
+            (scheme.tolerance, scheme.tolerance_sides, scheme.untimed) = (None, None, true);
         }
         Configured::compile(&self.shared, &scheme, None).map_err(located)
     }
@@ -311,6 +311,11 @@ impl Configured {
     /// Whether the provider signs the endpoint's URL, so that the integration or the deployment has to state it.
     pub fn signs_url(&self) -> bool {
         self.0.scheme.signs_url()
+    }
+
+    /// Whether the integration has to name a secret (or the public key or id that takes its place).
+    pub fn needs_secret(&self) -> bool {
+        self.0.scheme.needs_secret()
     }
 
     /// Whether the credential is the last segment of the path, which no log may hold.

@@ -6,8 +6,16 @@ mod encoding;
 mod signed;
 mod carrier;
 mod credential;
+mod der;
 mod ed25519;
+mod fetched;
 mod hmac;
+mod url_form;
+mod body_fields;
+mod public_key;
+mod sns;
+mod paypal;
+mod oidc;
 mod standard_webhooks;
 
 use hookbox_core::time::Timestamp;
@@ -18,10 +26,16 @@ use crate::request::Request;
 use crate::secret::Secret;
 use crate::verdict::{Fetched, Match, Misconfiguration, Reason, Refusal};
 
+use body_fields::BodyFields;
 use compare::{Search, same_text};
 use credential::Credential;
 use hmac::{Algorithm, Construction, Hmac};
+use oidc::Oidc;
+use paypal::PayPal;
+use public_key::PublicKey;
+use sns::Sns;
 use standard_webhooks::StandardWebhooks;
+use url_form::UrlForm;
 
 /// More signatures than this in one header are not looked at: providers send two or three during a rotation.
 const MAX_SIGNATURES: usize = 16;
@@ -38,6 +52,12 @@ pub(crate) struct Scheme {
 enum Kind {
     Hmac(Hmac),
     StandardWebhooks(StandardWebhooks),
+    UrlForm(UrlForm),
+    BodyFields(BodyFields),
+    PublicKey(PublicKey),
+    Sns(Sns),
+    PayPal(PayPal),
+    Oidc(Oidc),
     Credential(Credential),
 }
 
@@ -48,6 +68,10 @@ pub struct Signed {
     pub headers: Vec<(String, String)>,
     /// The last segment of the path, for a secret path.
     pub path_token: Option<String>,
+    /// The query in the place of the request's own, where something of the signature stands in it.
+    pub query: Option<String>,
+    /// The body in the place of the request's own, where the signature stands in it.
+    pub body: Option<Vec<u8>>,
 }
 
 /// A sample cannot be signed.
@@ -62,6 +86,12 @@ pub enum SignError {
     /// The signature carries an id, and none was given.
     #[error("the signature carries an id, and none was given")]
     NoId,
+    /// The signature stands in the body, and the sample has no place for it.
+    #[error("the signature stands in the body, and the sample has no place for it")]
+    NoPlace,
+    /// The provider signs with a key that nobody else has.
+    #[error("only the provider can sign such a delivery")]
+    OnlyTheProvider,
 }
 
 impl Scheme {
@@ -73,12 +103,20 @@ impl Scheme {
             "hmac" => Kind::Hmac(Hmac::compile(&mut left, Construction::Hmac)?),
             "secret-prefix-hash" => Kind::Hmac(Hmac::compile(&mut left, Construction::SecretPrefix)?),
             "standard-webhooks" => Kind::StandardWebhooks(StandardWebhooks::compile(&mut left)?),
+            "url-form" => Kind::UrlForm(UrlForm::compile(&mut left)?),
+            "body-fields" => Kind::BodyFields(BodyFields::compile(&mut left)?),
+            "ed25519" => Kind::PublicKey(PublicKey::compile(&mut left, public_key::Algorithm::Ed25519)?),
+            "ecdsa-p256" => Kind::PublicKey(PublicKey::compile(&mut left, public_key::Algorithm::EcdsaP256)?),
+            "aws-sns" => Kind::Sns(Sns::compile(&left)),
+            "paypal" => Kind::PayPal(PayPal::compile(&mut left)?),
+            "oidc" => Kind::Oidc(Oidc::compile(&mut left)?),
             "basic" => Kind::Credential(Credential::Basic),
             "bearer" => Kind::Credential(Credential::Bearer),
             "token" => Kind::Credential(Credential::token(&mut left)?),
             "path-token" => Kind::Credential(Credential::PathToken),
             other => {
-                let known = "hmac, secret-prefix-hash, standard-webhooks, basic, bearer, token, path-token";
+                let known = "hmac, secret-prefix-hash, standard-webhooks, url-form, body-fields, ed25519, ecdsa-p256, \
+                             aws-sns, paypal, oidc, basic, bearer, token, path-token";
                 return Err(Flaw::new(format!("`{other}` is no scheme; there are {known}"))).under("scheme");
             }
         };
@@ -95,6 +133,12 @@ impl Scheme {
         match &self.kind {
             Kind::Hmac(hmac) => hmac.name(),
             Kind::StandardWebhooks(_) => "standard-webhooks",
+            Kind::UrlForm(_) => "url-form",
+            Kind::BodyFields(_) => "body-fields",
+            Kind::PublicKey(key) => key.name(),
+            Kind::Sns(_) => "aws-sns",
+            Kind::PayPal(_) => "paypal",
+            Kind::Oidc(_) => "oidc",
             Kind::Credential(credential) => credential.name(),
         }
     }
@@ -103,13 +147,20 @@ impl Scheme {
     pub(crate) fn signs_url(&self) -> bool {
         match &self.kind {
             Kind::Hmac(hmac) => hmac.carrier().signs_url(),
-            Kind::StandardWebhooks(_) | Kind::Credential(_) => false,
+            Kind::PublicKey(key) => key.carrier().signs_url(),
+            Kind::UrlForm(_) | Kind::Oidc(_) => true,
+            _ => false,
         }
     }
 
+    /// Whether there is a secret, or a public key or id in its place, that the integration has to name.
+    pub(crate) fn needs_secret(&self) -> bool {
+        !matches!(self.kind, Kind::Sns(_) | Kind::Oidc(_))
+    }
+
     /// Whether this is a URL that the scheme would have fetched: the provider's own.
-    pub(crate) fn allows(&self, _url: &str) -> bool {
-        false
+    pub(crate) fn allows(&self, url: &str) -> bool {
+        matches!(self.kind, Kind::Sns(_)) && Sns::allows(url)
     }
 
     /// The headers that hold a signature or a credential, in lower case. No operation is ever given them.
@@ -117,6 +168,11 @@ impl Scheme {
         match &self.kind {
             Kind::Hmac(hmac) => hmac.carrier().secret_headers(),
             Kind::StandardWebhooks(scheme) => scheme.secret_headers(),
+            Kind::UrlForm(scheme) => scheme.secret_headers(),
+            Kind::PublicKey(key) => key.carrier().secret_headers(),
+            Kind::PayPal(_) => PayPal::secret_headers(),
+            Kind::Oidc(_) => vec!["authorization".to_owned()],
+            Kind::BodyFields(_) | Kind::Sns(_) => Vec::new(),
             Kind::Credential(credential) => credential.secret_headers(),
         }
     }
@@ -125,16 +181,22 @@ impl Scheme {
         &self,
         request: &Request<'_>,
         secrets: &[Secret],
-        _fetched: &Fetched,
+        fetched: &Fetched,
         now: Timestamp,
     ) -> Result<Match, Refusal> {
-        if secrets.is_empty() {
+        if secrets.is_empty() && self.needs_secret() {
             return Err(Misconfiguration::NoSecret.into());
         }
         let request = &self.addressed(request);
         match &self.kind {
             Kind::Hmac(hmac) => hmac.verify(request, secrets, now),
             Kind::StandardWebhooks(scheme) => scheme.verify(request, secrets, now),
+            Kind::UrlForm(scheme) => scheme.verify(request, secrets),
+            Kind::BodyFields(scheme) => scheme.verify(request, secrets, now),
+            Kind::PublicKey(key) => key.verify(request, secrets, now),
+            Kind::Sns(sns) => sns.verify(request, fetched, now),
+            Kind::PayPal(paypal) => paypal.verify(request, secrets, fetched, now),
+            Kind::Oidc(oidc) => oidc.verify(request, fetched, now),
             Kind::Credential(credential) => credential.verify(request, secrets),
         }
     }
@@ -151,6 +213,10 @@ impl Scheme {
         match &self.kind {
             Kind::Hmac(hmac) => hmac.sign(request, id, secret, now),
             Kind::StandardWebhooks(scheme) => scheme.sign(request, id, secret, now),
+            Kind::UrlForm(scheme) => scheme.sign(request, secret),
+            Kind::BodyFields(scheme) => scheme.sign(request, secret, now),
+            Kind::PublicKey(key) => key.sign(request, id, secret, now),
+            Kind::Sns(_) | Kind::PayPal(_) | Kind::Oidc(_) => Err(SignError::OnlyTheProvider),
             Kind::Credential(credential) => Ok(credential.sign(secret)),
         }
     }

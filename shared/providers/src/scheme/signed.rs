@@ -180,6 +180,11 @@ impl Tolerance {
         Ok(Some(Self { span, both_sides }))
     }
 
+    /// How long a signature is believed.
+    pub(super) fn span(self) -> Duration {
+        self.span
+    }
+
     /// The edge still counts.
     pub(super) fn check(self, signed_at: Timestamp, now: Timestamp) -> Result<(), Refusal> {
         if now.since(signed_at) > self.span {
