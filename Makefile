@@ -23,11 +23,15 @@ DEMO := --state .local/demo
 ARCHITECTURE ?= arm64
 # Which events/<function>.<CASE>.json `make invoke-<function>` sends.
 CASE ?= example
+# The stack in your AWS account that `make env` is asked for; without it, the one of `make dev`.
+STACK :=
 # What the test binaries in target/lambda are made from; `test` compiles everything at once instead.
 BUILT ?= --workspace --bins
 
 # sam and cfn-lint look at the region only to know which resource types exist there.
-LINT_ENV := AWS_DEFAULT_REGION=us-east-1 SAM_CLI_TELEMETRY=0
+LINT_ENV := AWS_DEFAULT_REGION=us-east-1
+# sam tells its makers about every run unless it is told not to.
+export SAM_CLI_TELEMETRY := 0
 
 # $(call timed,label,command): runs it, then says how long it took.
 define timed
@@ -39,7 +43,8 @@ endef
 help: ## List the targets
 	@printf 'make TARGET, where TARGET is one of\n\n'
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@printf '\nVariables: ARCHITECTURE=%s (build, deploy), CASE=%s (invoke)\n' '$(ARCHITECTURE)' '$(CASE)'
+	@printf '\nVariables: ARCHITECTURE=%s (build, deploy), CASE=%s (invoke), STACK=%s (env),\n  SEEDS=1000 START=0 SEED= OVERDUE=110 (simulate), ONLY= (mutants)\n' \
+	  '$(ARCHITECTURE)' '$(CASE)' '$(STACK)'
 
 # --------------------------------------------------------------------------------------------------- see it work
 
@@ -51,17 +56,23 @@ demo: tools lambdas ## Play five cases on a local AWS with the real template and
 
 .PHONY: dev
 dev: tools lambdas ## Start a local AWS with everything deployed, and leave it running
-	@$(LOCAL) up --replace
+	@$(LOCAL) up --replace --keep
 	@$(LOCAL) secrets hookbox.toml
-	@printf '%s\n' '' \
-	  'Next:' \
-	  '  set -a; . .local/env; set +a' \
-	  '  $(TARGET)/debug/hookbox sandbox --listen 127.0.0.1:9099 --secret ssm:/hookbox/demo/signing &' \
-	  '  $(TARGET)/debug/hookbox apply hookbox.toml' \
-	  '  $(TARGET)/debug/hookbox send stripe --account demo --times 3' \
-	  '  $(LOCAL) status; $(LOCAL) logs worker' \
-	  '  make invoke-sweeper' \
-	  '  make dev again after a change; make down at the end'
+	@$(LOCAL) next
+
+.PHONY: env
+env: ## Print `export` lines for a shell: of `make dev`, or of a STACK in your account
+	@# Nothing but these lines, which are for eval.
+	@if [ -x $(PYTHON) ]; then $(LOCAL) env --binaries '$(TARGET)/debug' $(if $(STACK),--stack '$(STACK)'); \
+	else echo 'Could not print the environment: there is no .venv. Run `make dev` first, or `make tools`' >&2; exit 1; fi
+
+.PHONY: status
+status: tools ## Show where `make dev` is and what waits in its queues
+	@$(LOCAL) status
+
+.PHONY: logs
+logs: tools ## Print what the functions of `make dev` wrote
+	@$(LOCAL) logs
 
 .PHONY: down
 down: ## Stop what `make dev` started
@@ -85,6 +96,12 @@ test: tools ## All tests, the end-to-end ones on a local AWS that they start the
 	@# Tests and functions from one compilation: features are unified once, so nothing is compiled twice.
 	@$(MAKE) --no-print-directory lambdas BUILT='--workspace --all-targets'
 	$(call timed,cargo test,cargo test --workspace --locked)
+
+# SEEDS, START, SEED and OVERDUE reach the test as make hands every variable of its command line on to what it runs.
+.PHONY: simulate
+simulate: ## Play SEEDS random histories (from START, 0 by default), or print and play the one of SEED
+	$(call timed,simulate,cargo test --workspace --locked --test suite simulation:: -- --nocapture)
+	$(call timed,a stopped worker,cargo test --workspace --locked --test sweeper backlog::)
 
 .PHONY: mutants
 mutants: ## Take away one guard after the other: a test has to fail each time (an hour; ONLY='lease token' for some)
@@ -121,7 +138,10 @@ build: tools ## Build the functions for Lambda, optimised, for ARCHITECTURE
 # Always after a build: `make demo` and `make test` leave unoptimised binaries for this machine in target/lambda.
 .PHONY: deploy
 deploy: build ## Deploy to your AWS account; asks for a stack name and a region the first time
+	@# The first, guided run asks with the stack name of samconfig.toml as its proposal, and saves a region beside it.
 	@guided=--guided; \
-	if awk '/^\[/ { here = /^\[default\./ } here && /^stack_name/ { found = 1 } END { exit !found }' samconfig.toml; \
+	if awk '/^\[/ { here = /^\[default\.deploy\./ } here && /^region/ { found = 1 } END { exit !found }' samconfig.toml; \
 	then guided=; fi; \
 	$(VENV)/bin/sam deploy $$guided --template-file template.yaml --parameter-overrides Architecture=$(ARCHITECTURE)
+	@printf '\nTo let hookbox find it:  eval "$$(make env STACK=%s)"\n' \
+	  "$$(awk '/^\[/ { here = /^\[default\.deploy\./ } here && /^stack_name/ { gsub(/.*= *"|".*/, ""); print; exit }' samconfig.toml)"

@@ -10,29 +10,34 @@ from __future__ import annotations
 
 import argparse
 import base64
+import json
 import os
 import re
 import secrets
+import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-from process import crash_function, reserve_port, start, stop
+from guide import local_environment, next_steps, stack_environment
+from process import choose_port, crash_function, start, stop
 from stack import (
     STACK, check_prerequisites, client, deploy, make_concurrency_a_number, stack_outputs, write_env,
 )
-from state import FUNCTIONS, ROOT, TOOLS, Failure, State, clean_environment, shown
+from state import FUNCTIONS, ROOT, TOOLS, Failure, State, clean_environment, shown, write_atomically
 
 EXAMPLES = """examples:
   local.py up                                   on a free port, state in .local
   local.py up --port 4566                       on a port of your choice
   local.py up --state target/e2e --replace      a second one, instead of an earlier one of the same directory
+  local.py up --keep                            with the table, queues and secrets that the last one left
   local.py secret /hookbox/demo/stripe whsec_…  what `ssm:/hookbox/demo/stripe` in hookbox.toml stands for
   local.py secret /hookbox/demo/stripe -        the same, read from standard input
   local.py secrets hookbox.toml                 random values for all that the file refers to
   local.py invoke ingest event.json             run a function with an event of yours
-  set -a; . .local/env; set +a                  then `hookbox` and the AWS tools talk to it
+  eval "$(infra/local/local.py env)"            then `hookbox` and the AWS tools talk to it
+  local.py call sqs list_queues
   local.py status
   local.py logs worker
   local.py crash worker                         what a rehearsal of a crash needs
@@ -49,20 +54,22 @@ def up(state: State, arguments: argparse.Namespace) -> None:
         raise Failure("start the local AWS", f"one already runs for {shown(state.directory)}",
                       "`make down` first, or pass --replace or another --state")
     began = time.monotonic()
-    port = reserve_port(arguments.port)
+    port = choose_port(state, arguments.port, arguments.keep)
     endpoint = f"http://127.0.0.1:{port}"
     try:
-        process = start(state, port, lock)
+        process = start(state, port, lock, arguments.keep)
         print(f"local AWS on {endpoint}, process {process.pid} ({time.monotonic() - began:.1f} s)", flush=True)
         began = time.monotonic()
         deploy(state, endpoint)
         make_concurrency_a_number(endpoint)
         values = write_env(state, {"pid": process.pid, "endpoint": endpoint}, stack_outputs(endpoint))
+        if arguments.keep:
+            write_atomically(state.kept_port, str(port))
     except BaseException:
-        # Whatever went wrong, Ctrl-C included: nothing half-started stays behind.
+        # Whatever went wrong, Ctrl-C included: nothing half-started stays behind, and nothing half-made is kept.
         os.close(lock)
         if record := state.running():
-            stop(state, record)
+            stop(state, record, (signal.SIGKILL,))
         raise
     os.close(lock)
     print(f"template.yaml deployed ({time.monotonic() - began:.1f} s)")
@@ -116,6 +123,21 @@ def invoke(state: State, arguments: argparse.Namespace) -> None:
                       "read its message above and the log below", state.log)
 
 
+def call(state: State, arguments: argparse.Namespace) -> None:
+    """Any call of any service: for what the other commands do not cover, where there is no `aws` command."""
+    import botocore.exceptions
+
+    endpoint = state.required(f"call {arguments.service}")["endpoint"]
+    try:
+        asked = client(arguments.service, endpoint)
+        answer = getattr(asked, arguments.operation.replace("-", "_"))(**json.loads(arguments.parameters))
+    except (AttributeError, ValueError, botocore.exceptions.BotoCoreError, botocore.exceptions.ClientError) as error:
+        raise Failure(f"call {arguments.service} {arguments.operation}", str(error),
+                      "write it as in: lambda get_function '{\"FunctionName\": \"…\"}'") from None
+    answer.pop("ResponseMetadata", None)
+    print(json.dumps(answer, default=str))
+
+
 def crash(state: State, arguments: argparse.Namespace) -> None:
     """Exit code 1 when there was nothing to kill, so that a test can ask again until there is."""
     attempted = f"crash {arguments.function}"
@@ -156,6 +178,17 @@ def status(state: State, _: argparse.Namespace) -> None:
         print(f"{key}: {value}")
 
 
+def print_environment(state: State, arguments: argparse.Namespace) -> None:
+    if arguments.stack:
+        print(stack_environment(arguments.stack), end="")
+    else:
+        print(local_environment(state, arguments.binaries), end="")
+
+
+def print_next_steps(state: State, _: argparse.Namespace) -> None:
+    print(f"\n{next_steps(state)}")
+
+
 def parse(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="local.py", description=__doc__.splitlines()[0], epilog=EXAMPLES,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -167,6 +200,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
     command = commands.add_parser("up", parents=[common], help="start it, deploy template.yaml, write DIR/env")
     command.add_argument("--port", type=int, default=0, help="0 (default) lets the kernel choose a free one")
     command.add_argument("--replace", action="store_true", help="first stop one that runs for the same DIR")
+    command.add_argument("--keep", action="store_true",
+                         help="go on where an earlier `up --keep` of DIR was stopped, on the same port (DIR/kept)")
     command.set_defaults(run=up)
     command = commands.add_parser("down", parents=[common], help="stop it; does nothing when none runs")
     command.set_defaults(run=down)
@@ -181,6 +216,11 @@ def parse(argv: list[str]) -> argparse.Namespace:
     command.add_argument("function", choices=FUNCTIONS)
     command.add_argument("event", type=Path, help="a JSON file such as those in events/")
     command.set_defaults(run=invoke)
+    command = commands.add_parser("call", parents=[common], help="call any of its services and print the answer")
+    command.add_argument("service", help="such as lambda")
+    command.add_argument("operation", help="such as list_event_source_mappings")
+    command.add_argument("parameters", nargs="?", default="{}", help="a JSON object, named as in the service's own API")
+    command.set_defaults(run=call)
     command = commands.add_parser("crash", parents=[common], help="kill -9 the processes of a function (Linux)")
     command.add_argument("function", choices=FUNCTIONS)
     command.set_defaults(run=crash)
@@ -189,6 +229,13 @@ def parse(argv: list[str]) -> argparse.Namespace:
     command.set_defaults(run=logs)
     command = commands.add_parser("status", parents=[common], help="show where it is and what waits in its queues")
     command.set_defaults(run=status)
+    command = commands.add_parser("env", parents=[common], help="print it as `export` lines for a shell to evaluate")
+    command.add_argument("--stack", metavar="NAME", help="those of a stack in your AWS account instead")
+    command.add_argument("--binaries", type=Path, default=ROOT / "target" / "debug", metavar="DIR",
+                         help="where hookbox lies (default: target/debug)")
+    command.set_defaults(run=print_environment)
+    command = commands.add_parser("next", parents=[common], help="print what to try in it")
+    command.set_defaults(run=print_next_steps)
     arguments = parser.parse_args(argv)
     arguments.state = arguments.state.resolve()
     return arguments

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -12,22 +13,34 @@ import time
 import urllib.request
 from pathlib import Path
 
-from state import TOOLS, Failure, State, clean_environment, write_atomically
+from state import TOOLS, Failure, State, clean_environment, shown, write_atomically
 
 READY_SECONDS = 90
 STOP_SECONDS = 10
 
 
-def reserve_port(port: int) -> int:
-    """A port that nobody listens on: the wanted one, or for 0 one that the kernel chooses."""
+def choose_port(state: State, wanted: int, keep: bool) -> int:
+    """A port that nobody listens on: the wanted one, the one of the state that was kept, or one of the kernel's choice.
+
+    What was kept belongs to its port: the addresses of its queues hold it, and so does the environment of a shell that
+    was set up earlier.
+    """
+    kept = int(state.kept_port.read_text()) if keep and state.kept_port.exists() else 0
+    if kept and wanted not in (0, kept):
+        raise Failure("start the local AWS", f"what {shown(state.directory)} kept belongs to port {kept}",
+                      f"leave --port out, or start afresh: `{state.forget_what_is_kept()}`")
+    port = wanted or kept
     with socket.socket() as probe:
         # As servers do it: connections of an earlier one that linger on the port are no hindrance.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
         except OSError as error:
-            raise Failure("start the local AWS", f"port {port} is not free ({error.strerror})",
-                          "choose another --port, or leave it out") from None
+            remedy = f"see who holds it with `ss -ltnp 'sport = :{port}'` or `lsof -i :{port}`: " \
+                     "perhaps the local AWS of another checkout, which `make down` there stops. "
+            remedy += (f"Or start afresh on another port: `{state.forget_what_is_kept()}`" if kept else
+                       "Or choose another --port; without it the kernel chooses a free one")
+            raise Failure("start the local AWS", f"port {port} is not free ({error.strerror})", remedy) from None
         return probe.getsockname()[1]
 
 
@@ -42,9 +55,23 @@ def answers(state: State, endpoint: str) -> bool:
     return False
 
 
-def start(state: State, port: int, lock: int) -> subprocess.Popen:
-    """Starts the process and waits until it answers."""
+def read_stream_from_its_beginning(state: State) -> None:
+    """The local AWS keeps how far it had read the table's stream, but not the stream, which is then counted from zero.
+
+    It would pass over as many new records as it had read old ones. This lets it read all that there is, as the
+    mapping's TRIM_HORIZON says.
+    """
+    file = state.kept / "lambda.json"
+    if file.exists():
+        kept = json.loads(file.read_text())
+        kept["payload"].pop("dynamodb_stream_positions", None)
+        write_atomically(file, json.dumps(kept))
+
+
+def start(state: State, port: int, lock: int, keep: bool) -> subprocess.Popen:
+    """Starts the process and waits until it answers. With `keep`, it takes up what an earlier one left."""
     endpoint = f"http://127.0.0.1:{port}"
+    shutil.rmtree(state.scratch, ignore_errors=True)  # of one that was killed
     state.scratch.mkdir(exist_ok=True)
     state.record.unlink(missing_ok=True)  # of one that was killed; with the lock held, `down` would believe it
     environment = clean_environment(endpoint) | {
@@ -56,6 +83,10 @@ def start(state: State, port: int, lock: int) -> subprocess.Popen:
         "TMPDIR": str(state.scratch),  # unpacked functions; the default is shared by all that run on a machine
         "PYTHONUNBUFFERED": "1",
     }
+    if keep:
+        state.kept.mkdir(mode=0o700, exist_ok=True)  # secrets are kept too
+        read_stream_from_its_beginning(state)
+        environment |= {"PERSIST_STATE": "1", "STATE_DIR": str(state.kept)}
     with state.log.open("wb") as log:
         # Its own session: `down` can end it with the functions that it started, and Ctrl-C here does not reach it.
         process = subprocess.Popen(
@@ -75,16 +106,20 @@ def start(state: State, port: int, lock: int) -> subprocess.Popen:
                   "try again when the machine is less busy, or read the log below", state.log)
 
 
-def stop(state: State, record: dict) -> None:
-    """Ends the process that `up` started, and the functions that it started in turn. `record` is of a held lock."""
-    for signal_, seconds in ((signal.SIGTERM, STOP_SECONDS), (signal.SIGKILL, STOP_SECONDS)):
+def stop(state: State, record: dict, signals: tuple[signal.Signals, ...] = (signal.SIGTERM, signal.SIGKILL)) -> None:
+    """Ends the process that `up` started, and the functions that it started in turn. `record` is of a held lock.
+
+    With SIGTERM first, it keeps its state where it was started to.
+    """
+    for signal_ in signals:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(record["pid"], signal_)
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + STOP_SECONDS
         while time.monotonic() < deadline:
             if state.running() is None:
                 for leftover in (state.record, state.env):
                     leftover.unlink(missing_ok=True)
+                shutil.rmtree(state.scratch, ignore_errors=True)  # the unpacked functions, a third of a gigabyte
                 return
             time.sleep(0.05)
     raise Failure("stop the local AWS", f"process {record['pid']} survived SIGKILL for {STOP_SECONDS} s",

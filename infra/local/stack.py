@@ -26,6 +26,9 @@ def check_prerequisites() -> None:
 
 def deploy(state: State, endpoint: str) -> None:
     """`sam deploy` of the real template with the binaries in target/lambda."""
+    remedy = f"read the log below, then {shown(state.log)}"
+    if state.kept_port.exists():
+        remedy += f"; when the kept state hinders it, start afresh: `{state.forget_what_is_kept()}`"
     # The functions run on this machine's processor. The template knows Amazon's names of it.
     architecture = "arm64" if platform.machine() in ("arm64", "aarch64") else "x86_64"
     command = [TOOLS / "sam", "deploy", "--config-env", "local", "--no-progressbar",
@@ -46,7 +49,7 @@ def deploy(state: State, endpoint: str) -> None:
                           f"read {shown(state.log)} and the log below", state.deploy_log) from None
     if done.returncode != 0:
         raise Failure("deploy template.yaml to the local AWS", f"sam ended with exit code {done.returncode}",
-                      f"read the log below, then {shown(state.log)}", state.deploy_log)
+                      remedy, state.deploy_log)
 
 
 def make_concurrency_a_number(endpoint: str) -> None:
@@ -57,20 +60,32 @@ def make_concurrency_a_number(endpoint: str) -> None:
             mappings.update_event_source_mapping(UUID=mapping["UUID"], ScalingConfig={"MaximumConcurrency": int(limit)})
 
 
+def described(cloudformation, stack: str) -> dict[str, str]:
+    """The outputs of a stack."""
+    outputs = cloudformation.describe_stacks(StackName=stack)["Stacks"][0].get("Outputs", [])
+    return {output["OutputKey"]: output["OutputValue"] for output in outputs}
+
+
 def stack_outputs(endpoint: str) -> dict[str, str]:
-    stack = client("cloudformation", endpoint).describe_stacks(StackName=STACK)["Stacks"][0]
-    return {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
+    """The outputs of the local stack, its address as it can be used."""
+    outputs = described(client("cloudformation", endpoint), STACK)
+    # ApiUrl of the stack is a name that only the real AWS answers to; here the API is reached by path.
+    return outputs | {"ApiUrl": f"{endpoint}/_aws/execute-api/{outputs['ApiId']}/%24default"}
 
 
-def write_env(state: State, record: dict, outputs: dict[str, str]) -> dict[str, str]:
-    endpoint = record["endpoint"]
-    values = client_environment(endpoint) | {
-        # ApiUrl of the stack is a name that only the real AWS answers to; here the API is reached by path.
-        "HOOKBOX_URL": f"{endpoint}/_aws/execute-api/{outputs['ApiId']}/%24default",
+def hookbox_variables(outputs: dict[str, str]) -> dict[str, str]:
+    """What the `hookbox` command needs to find a stack."""
+    return {
+        "HOOKBOX_URL": outputs["ApiUrl"],
         "HOOKBOX_TABLE": outputs["TableName"],
         "HOOKBOX_SHARDS": outputs["ShardCount"],
         "HOOKBOX_WORK_QUEUE_URL": outputs["WorkQueueUrl"],
         "HOOKBOX_DEAD_LETTER_QUEUE_URL": outputs["DeadLetterQueueUrl"],
+    }
+
+
+def write_env(state: State, record: dict, outputs: dict[str, str]) -> dict[str, str]:
+    values = client_environment(record["endpoint"]) | hookbox_variables(outputs) | {
         "HOOKBOX_LOCAL_PID": str(record["pid"]),
         "HOOKBOX_LOCAL_LOG": str(state.log),
     }
@@ -88,3 +103,11 @@ def client(service: str, endpoint: str):
         service, endpoint_url=endpoint, region_name=REGION, aws_access_key_id="test", aws_secret_access_key="test",
         config=Config(connect_timeout=5, read_timeout=20, retries={"max_attempts": 2}, proxies={}),
     )
+
+
+def account_client(service: str, region: str | None, profile: str | None):
+    """A client for a person's own AWS account: their credentials, and their region unless one is given."""
+    import botocore.session
+
+    session = botocore.session.Session(profile=profile)
+    return session.create_client(service, region_name=region or os.environ.get("AWS_REGION"))

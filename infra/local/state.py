@@ -46,6 +46,8 @@ class State:
         self.log = directory / "aws.log"
         self.deploy_log = directory / "deploy.log"
         self.scratch = directory / "tmp"
+        self.kept = directory / "kept"
+        self.kept_port = self.kept / "port"
 
     def try_lock(self) -> int | None:
         """The locked file, or None while a local AWS (or another `up`) holds it."""
@@ -69,6 +71,10 @@ class State:
         with contextlib.suppress(FileNotFoundError, json.JSONDecodeError):
             return json.loads(self.record.read_text())
         return None
+
+    def forget_what_is_kept(self) -> str:
+        """The command that makes the next `up --keep` start afresh, as people type it."""
+        return f"rm -r {shown(self.kept)}"
 
     def required(self, attempted: str) -> dict:
         record = self.running()

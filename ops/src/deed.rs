@@ -3,9 +3,34 @@
 use hookbox_core::surroundings::Clock;
 use hookbox_ledger::{Audit, Subject};
 
-use crate::connection::{Aws, Table};
+use crate::connection::{Aws, ByArgs, Table};
 use crate::failure::{Failure, Trouble};
 use crate::terminal::Terminal;
+
+/// How a change is written.
+#[derive(Clone, Debug, clap::Args)]
+pub struct WriteArgs {
+    /// Write without asking
+    #[arg(long, short)]
+    pub yes: bool,
+    /// Show what would be done and write nothing
+    #[arg(long, conflicts_with = "yes")]
+    pub dry_run: bool,
+    /// Who does it.
+    #[command(flatten)]
+    pub by: ByArgs,
+}
+
+impl WriteArgs {
+    /// What the flags mean.
+    pub fn intent(&self) -> Intent {
+        match (self.dry_run, self.yes) {
+            (true, _) => Intent::DryRun,
+            (false, true) => Intent::Write,
+            (false, false) => Intent::Ask,
+        }
+    }
+}
 
 /// Whether a change is made at once, asked for, or only shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,15 +44,6 @@ pub enum Intent {
 }
 
 impl Intent {
-    /// What `--yes` and `--dry-run` mean.
-    pub fn of(yes: bool, dry_run: bool) -> Self {
-        match (dry_run, yes) {
-            (true, _) => Self::DryRun,
-            (false, true) => Self::Write,
-            (false, false) => Self::Ask,
-        }
-    }
-
     /// Whether to go on and write: asks where there is somebody to ask. Refused when the answer is no.
     pub fn allows(self, question: &str, attempted: &str, terminal: &mut Terminal) -> Result<bool, Failure> {
         match self {

@@ -1,18 +1,18 @@
 //! A local AWS with the real template and binaries, for as long as a test needs it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Arc;
 
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::SharedCredentialsProvider;
-use aws_sdk_sqs::types::QueueAttributeName;
 use aws_smithy_async::rt::sleep::{SharedAsyncSleep, TokioSleep};
 use aws_smithy_async::time::SystemTimeSource;
 use hookbox_core::key::Shards;
 use hookbox_ledger::Ledger;
 use hookbox_runtime::SystemRandom;
+use serde_json::{Value, json};
 
 /// Stopped when it is dropped.
 pub(crate) struct LocalAws {
@@ -24,16 +24,42 @@ impl LocalAws {
     /// Starts one in a directory below `target/`, instead of one that an earlier test left there.
     pub(crate) fn start(name: &str) -> Self {
         let mut aws = Self { state: root().join("target").join(name), env: HashMap::new() };
-        aws.must(&["up", "--replace"]);
-        let env = std::fs::read_to_string(aws.state.join("env")).expect("`up` writes the addresses");
-        let pairs = env.lines().filter_map(|line| line.split_once('='));
-        aws.env = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        aws.up(&["--replace"]);
         aws
+    }
+
+    /// Starts one that can be [restarted](Self::restart), with nothing of what an earlier test left.
+    pub(crate) fn start_to_keep(name: &str) -> Self {
+        let mut aws = Self { state: root().join("target").join(name), env: HashMap::new() };
+        aws.must(&["down"]);
+        if let Err(error) = std::fs::remove_dir_all(aws.state.join("kept")) {
+            assert_eq!(error.kind(), std::io::ErrorKind::NotFound, "{error}");
+        }
+        aws.up(&["--keep"]);
+        aws
+    }
+
+    /// Stops it with everything that runs in it, and starts it again with the tables, queues and secrets that it had.
+    pub(crate) fn restart(&mut self) {
+        self.must(&["down"]);
+        self.up(&["--keep"]);
+    }
+
+    fn up(&mut self, how: &[&str]) {
+        self.must(&[&["up"], how].concat());
+        let env = std::fs::read_to_string(self.state.join("env")).expect("`up` writes the addresses");
+        let pairs = env.lines().filter_map(|line| line.split_once('='));
+        self.env = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     }
 
     /// One of the addresses and names that `up` wrote.
     pub(crate) fn value(&self, name: &str) -> &str {
         self.env.get(name).unwrap_or_else(|| panic!("{name} is not among {:?}", self.env.keys()))
+    }
+
+    /// All of them that do not name the process.
+    pub(crate) fn addresses(&self) -> BTreeMap<String, String> {
+        self.env.clone().into_iter().filter(|(name, _)| name != "HOOKBOX_LOCAL_PID").collect()
     }
 
     /// The address that providers deliver to.
@@ -52,16 +78,37 @@ impl LocalAws {
     }
 
     /// Sets the work queue's visibility timeout.
-    pub(crate) async fn set_visibility(&self, seconds: u64) {
-        let queue = self.value("HOOKBOX_WORK_QUEUE_URL");
-        let set = aws_sdk_sqs::Client::new(&self.sdk_config()).set_queue_attributes().queue_url(queue);
-        let timeout = QueueAttributeName::VisibilityTimeout;
-        set.attributes(timeout, seconds.to_string()).send().await.expect("a queue attribute is set");
+    pub(crate) fn set_visibility(&self, seconds: u64) {
+        let attributes = json!({"VisibilityTimeout": seconds.to_string()});
+        let set = json!({"QueueUrl": self.value("HOOKBOX_WORK_QUEUE_URL"), "Attributes": attributes});
+        self.call("sqs", "set_queue_attributes", &set);
     }
 
     /// Puts a secret into the local parameter store.
     pub(crate) fn secret(&self, name: &str, value: &str) {
         self.must(&["secret", name, value]);
+    }
+
+    /// Calls a service of this AWS, as the `aws` command would.
+    pub(crate) fn call(&self, service: &str, operation: &str, parameters: &Value) -> Value {
+        serde_json::from_str(&self.must(&["call", service, operation, &parameters.to_string()])).expect("JSON")
+    }
+
+    /// Turns a function's only event source on or off. What it carries waits meanwhile.
+    pub(crate) fn set_event_source(&self, function: &str, enabled: bool) {
+        let mapping = self.call("lambda", "list_event_source_mappings", &json!({"FunctionName": self.value(function)}));
+        let id = &mapping["EventSourceMappings"][0]["UUID"];
+        let set = self.call("lambda", "update_event_source_mapping", &json!({"UUID": id, "Enabled": enabled}));
+        assert_eq!(set["State"], if enabled { "Enabled" } else { "Disabled" });
+    }
+
+    /// How many messages of a queue wait, and how many are in somebody's hands or delayed.
+    pub(crate) fn messages(&self, queue: &str) -> (u64, u64) {
+        let asked = json!({"QueueUrl": self.value(queue), "AttributeNames": ["All"]});
+        let attributes = &self.call("sqs", "get_queue_attributes", &asked)["Attributes"];
+        let count = |name: &str| attributes[name].as_str().and_then(|text| text.parse::<u64>().ok()).expect("a number");
+        let others = count("ApproximateNumberOfMessagesNotVisible") + count("ApproximateNumberOfMessagesDelayed");
+        (count("ApproximateNumberOfMessages"), others)
     }
 
     /// Kills the processes of a function, as `kill -9` does; `false` when there were none.
@@ -89,10 +136,11 @@ impl LocalAws {
         Ledger::new(&self.sdk_config(), self.value("HOOKBOX_TABLE"), shards, Arc::new(SystemRandom))
     }
 
-    fn must(&self, arguments: &[&str]) {
+    fn must(&self, arguments: &[&str]) -> String {
         let output = self.local(arguments);
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "local.py {arguments:?} failed: {said}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
     fn local(&self, arguments: &[&str]) -> Output {

@@ -7,6 +7,17 @@ mod guarantees;
 mod layering;
 mod template;
 
+mod harness;
+mod known_faults;
+mod crash_sweep;
+mod simulation;
+
 mod local_aws;
 mod hookbox;
+mod stage;
 mod walkthrough;
+mod interceptor;
+mod ingest_killed;
+mod stream_off;
+mod restart;
+mod crashes;

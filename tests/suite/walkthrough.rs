@@ -1,151 +1,20 @@
 //! The real template and the real binaries on a local AWS, from a signed delivery to a completed job.
 
-use std::future::Future;
-use std::time::Duration;
-
 use futures_util::future::join_all;
-use hookbox_core::job::{AttemptOutcome, Job, Status};
+use hookbox_core::job::{AttemptOutcome, Status};
 use hookbox_core::key::ReceiptId;
-use hookbox_core::time::Timestamp;
-use hookbox_ledger::{Ledger, Loaded};
-use hookbox_providers::{Profiles, Request, Secret};
-use serde_json::{Value, json};
 
-use crate::hookbox::{Sandbox, hookbox};
+use crate::hookbox::hookbox;
 use crate::local_aws::{LocalAws, http};
-
-const SECRET: &str = "whsec_ZW5kLXRvLWVuZC10ZXN0LXNlY3JldA==";
-const SECRET_NAME: &str = "/hookbox/e2e/provider";
-const SIGNING_NAME: &str = "/hookbox/e2e/signing";
-/// How long anything may take that happens by itself: the sweeper comes once a minute.
-const PATIENCE: Duration = Duration::from_secs(300);
-/// Just above the longest lease (the worker's timeout of 60 s and the margin of 15 s), so that the message of a killed
-/// worker comes back while the test watches instead of after six minutes.
-const SHORT_VISIBILITY_SECONDS: u64 = 80;
-
-struct Stage {
-    aws: LocalAws,
-    ledger: Ledger,
-    sandbox: Sandbox,
-}
-
-impl Stage {
-    fn set() -> Self {
-        let aws = LocalAws::start("e2e");
-        aws.secret(SECRET_NAME, SECRET);
-        aws.secret(SIGNING_NAME, "whsec_c2lnbmluZy1zZWNyZXQtb2YtdGhlLXRlc3Q=");
-        let sandbox = Sandbox::start(&aws, &format!("ssm:{SIGNING_NAME}"));
-        let file = aws.directory().join("hookbox.toml");
-        std::fs::write(&file, configuration(&sandbox.url)).expect("written");
-        let (code, _) = hookbox(&aws, &["apply", file.to_str().expect("a path"), "--yes"]);
-        assert_eq!(code, 0, "the configuration is applied");
-        let ledger = aws.ledger();
-        Self { aws, ledger, sandbox }
-    }
-
-    async fn deliver(&self, account: &str, event_id: &str, note: &str) -> Delivered {
-        self.post(&self.aws.hook("stripe", account), event_id, note).await
-    }
-
-    async fn post(&self, url: &str, event_id: &str, note: &str) -> Delivered {
-        let body = json!({
-            "id": event_id, "object": "event", "type": "payment_intent.succeeded", "created": 1_764_500_000,
-            "data": {"object": {"id": "pi_1", "note": note}},
-        });
-        let body = body.to_string();
-        let answer = http().post(url).headers(signature(&body)).body(body).send().await.expect("an answer");
-        let status = answer.status().as_u16();
-        let body = answer.bytes().await.expect("a body");
-        Delivered { status, body: serde_json::from_slice(&body).unwrap_or_default() }
-    }
-
-    /// The folder once its only job has come to its end.
-    async fn settled(&self, receipt: ReceiptId) -> (Loaded, Job) {
-        let look = || async {
-            let folder = self.ledger.load(&receipt).await.ok().flatten()?;
-            let [job] = folder.jobs.as_slice() else { panic!("one job, not {:?}", folder.jobs) };
-            let job = job.clone();
-            matches!(job.status(), Status::Completed | Status::Review).then_some((folder, job))
-        };
-        until("the job ends", look).await
-    }
-}
-
-struct Delivered {
-    status: u16,
-    body: Value,
-}
-
-impl Delivered {
-    fn state(&self) -> &str {
-        self.body["state"].as_str().unwrap_or_default()
-    }
-
-    fn receipt(&self) -> ReceiptId {
-        self.body["receiptId"].as_str().expect("a receipt").parse().expect("an id")
-    }
-}
-
-fn signature(body: &str) -> reqwest::header::HeaderMap {
-    let profiles = Profiles::built_in();
-    let stripe = profiles.get(&"stripe".parse().unwrap()).unwrap().expect("built in").configure(None, None).unwrap();
-    let request =
-        Request { method: "POST", path_token: None, url: None, query: None, headers: &[], body: body.as_bytes() };
-    let signed = stripe.sign(&request, None, &Secret::new(SECRET).unwrap(), now()).expect("signed");
-    let headers = signed.headers.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()));
-    let mut headers: reqwest::header::HeaderMap = headers.collect();
-    headers.insert("content-type", "application/json".parse().unwrap());
-    headers
-}
-
-fn now() -> Timestamp {
-    use hookbox_core::surroundings::Clock as _;
-    hookbox_runtime::SystemClock.now()
-}
-
-fn configuration(sandbox: &str) -> String {
-    let integration = |account: &str, path: &str| {
-        format!(
-            r#"
-            [[integration]]
-            provider = "stripe"
-            account = "{account}"
-            secrets = ["ssm:{SECRET_NAME}"]
-            [[integration.operation]]
-            name = "deliver"
-            type = "http"
-            url = "{sandbox}{path}"
-            idempotency = "key"
-            signing_secret = "ssm:{SIGNING_NAME}"
-            timeout = "30s"
-            schedule = ["1s", "1s"]
-            "#
-        )
-    };
-    [("ok", "/ok"), ("flaky", "/fail/2"), ("down", "/down"), ("slow", "/slow/25s")]
-        .map(|(account, path)| integration(account, path))
-        .concat()
-}
-
-/// Looks again and again until there is something to see.
-async fn until<T, F: Future<Output = Option<T>>>(what: &str, look: impl Fn() -> F) -> T {
-    let mut again = tokio::time::interval(Duration::from_millis(250));
-    let watch = async {
-        loop {
-            again.tick().await;
-            if let Some(seen) = look().await {
-                return seen;
-            }
-        }
-    };
-    tokio::time::timeout(PATIENCE, watch).await.unwrap_or_else(|_| panic!("in vain: {what}"))
-}
+use crate::stage::{Stage, now, until};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_whole_way_on_the_real_template() {
-    let stage = Stage::set();
+    let stage = Stage::set(LocalAws::start("e2e"));
+    // Before anything else goes on: it is not only the worker of this job that is killed.
+    let killed = kill_a_worker(&stage).await;
     tokio::join!(
-        killed_worker(&stage),
+        finished_after_the_kill(&stage, killed),
         async {
             fifty_at_once(&stage).await;
             conflict(&stage).await;
@@ -212,17 +81,21 @@ async fn fails_for_good(stage: &Stage) {
     assert_eq!(notice["status"], "review");
 }
 
-/// A worker that is killed during its call leaves a lease behind; the job is finished without anyone acting, and the
-/// destination, which remembers the key, does nothing twice.
-async fn killed_worker(stage: &Stage) {
-    stage.aws.set_visibility(SHORT_VISIBILITY_SECONDS).await;
-    let delivered = stage.deliver("slow", "evt_killed", "").await;
-    let key = format!("{}:deliver:v1", delivered.receipt());
+/// A worker that is killed during its call leaves a lease behind.
+async fn kill_a_worker(stage: &Stage) -> ReceiptId {
+    stage.shorten_leases();
+    let receipt = stage.deliver("slow", "evt_killed", "").await.receipt();
+    let key = format!("{receipt}:deliver:v1");
     until("the call begins", || async { (stage.sandbox.seen(&key).await.0 == 1).then_some(()) }).await;
     until("the worker is killed", || async { stage.aws.crash("worker").then_some(()) }).await;
-    let (_, job) = stage.settled(delivered.receipt()).await;
+    receipt
+}
+
+/// The job is finished without anyone acting, and the destination, which remembers the key, does nothing twice.
+async fn finished_after_the_kill(stage: &Stage, receipt: ReceiptId) {
+    let (_, job) = stage.settled(receipt).await;
     assert_eq!(job.status(), Status::Completed, "{job:?}");
     let outcomes: Vec<_> = job.attempts.iter().filter_map(|a| a.result.as_ref()).map(|r| r.outcome).collect();
     assert_eq!(outcomes, [AttemptOutcome::Uncertain, AttemptOutcome::Done]);
-    assert_eq!(stage.sandbox.seen(&key).await, (2, 1), "two calls, one effect");
+    assert_eq!(stage.sandbox.seen(&job.key.to_string()).await, (2, 1), "two calls, one effect");
 }

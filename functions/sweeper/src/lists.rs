@@ -120,8 +120,7 @@ async fn held_lists(run: &Run<'_>, entry: &DirectoryEntry) -> Result<(Vec<List>,
     let mut lists = Vec::new();
     for operation in configured.union(operations) {
         // One that cannot be read stands all the same.
-        let paused = !matches!(pauses.of_operation(operation), Ok(None));
-        let stands = configured.contains(operation) && paused;
+        let stands = configured.contains(operation) && !matches!(pauses.of_operation(operation), Ok(None));
         lists.extend(run.ledger.shards().all().map(|shard| List {
             query: OpenQuery::Held {
                 provider: provider.clone(),

@@ -15,8 +15,8 @@ use serde::Serialize;
 
 use crate::config::ConfigFile;
 use crate::config::profile::ShortRetention;
-use crate::connection::{ByArgs, SecretReader, Table, TableArgs};
-use crate::deed::{Author, Deed, Intent};
+use crate::connection::{SecretReader, Table, TableArgs};
+use crate::deed::{Author, Deed, Intent, WriteArgs};
 use crate::failure::{Answer, Failure, Trouble};
 use crate::layout::count;
 use crate::terminal::{Format, Terminal, Tone};
@@ -26,7 +26,7 @@ pub use secrets::Findings;
 /// Write what a hookbox.toml says to the table
 ///
 /// Shows what would change and asks before it writes. Integrations that the file does not name are left alone; those
-/// that did not change keep their revision. Every key of the file is described in docs/configuration.md.
+/// that did not change keep their revision. With --dry-run it ends with 1 when there are differences. Every key of the file is described in docs/configuration.md.
 ///
 /// Before it writes it reads each secret of the parameter store that the file names: one that is missing or empty is
 /// refused, one that you may not read is a warning. What is read is never shown.
@@ -36,12 +36,9 @@ pub struct ApplyArgs {
     /// The file
     #[arg(value_name = "FILE", default_value = "hookbox.toml")]
     pub file: PathBuf,
-    /// Write without asking
-    #[arg(long, short)]
-    pub yes: bool,
-    /// Show the differences and write nothing; like `kubectl diff` it ends with 1 when there are any
-    #[arg(long, conflicts_with = "yes")]
-    pub dry_run: bool,
+    /// How it is written.
+    #[command(flatten)]
+    pub write: WriteArgs,
     /// Accept receipts that are kept for less time than the provider may repeat an event
     #[arg(long)]
     pub accept_short_retention: bool,
@@ -51,9 +48,6 @@ pub struct ApplyArgs {
     /// Why, for the audit
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
-    /// Who does it.
-    #[command(flatten)]
-    pub by: ByArgs,
     /// Where the table is.
     #[command(flatten)]
     pub table: TableArgs,
@@ -98,8 +92,8 @@ pub async fn run(args: &ApplyArgs, clock: Arc<dyn Clock>, terminal: &mut Termina
         file: &file,
         table: &table,
         secrets: Some(&secrets).filter(|_| !args.skip_secret_check),
-        intent: Intent::of(args.yes, args.dry_run),
-        author: args.by.author(&args.table.aws).await,
+        intent: args.write.intent(),
+        author: args.write.by.author(&args.table.aws).await,
         reason: args.reason.as_deref(),
         clock: clock.as_ref(),
     };

@@ -22,11 +22,11 @@ fn distance(one: &str, other: &str) -> usize {
         let mut row = vec![i + 1];
         for (j, b) in other.iter().enumerate() {
             let changed = last[j] + usize::from(a != b);
-            let mut least = changed.min(last[j + 1] + 1).min(row[j] + 1);
+            let mut fewest = changed.min(last[j + 1] + 1).min(row[j] + 1);
             if i > 0 && j > 0 && *a == other[j - 1] && one[i - 1] == *b {
-                least = least.min(before_last[j - 1] + 1);
+                fewest = fewest.min(before_last[j - 1] + 1);
             }
-            row.push(least);
+            row.push(fewest);
         }
         before_last = std::mem::replace(&mut last, row);
     }

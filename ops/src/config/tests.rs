@@ -1,3 +1,14 @@
+use std::collections::BTreeSet;
+
+use hookbox_core::limits::{
+    DEFAULT_KEY_RETENTION, DEFAULT_OPERATION_TIMEOUT, DEFAULT_PAYLOAD_RETENTION, DEFAULT_RECEIPT_RETENTION,
+    MAX_OPERATION_TIMEOUT, MAX_OPERATIONS, MAX_RETRY_DELAY, MAX_SCHEDULE,
+};
+use hookbox_core::retry::Schedule;
+use hookbox_providers::Profiles;
+
+use super::profile::ShortRetention;
+use super::text::period;
 use super::*;
 
 const COMPLETE: &str = r#"
@@ -184,4 +195,64 @@ fn a_name_of_ones_own_is_no_slip() {
         assert!(ConfigFile::parse(Source::new("hookbox.toml", file(kind))).is_ok(), "{kind}");
     }
     assert!(problems(&file("sqss")).contains("type = \"sqs\""));
+}
+
+/// The keys that the parser names when it meets one that it does not know.
+fn known_keys(before: &str) -> BTreeSet<String> {
+    let says = problems(&format!("{before}no-such-key = 1\n"));
+    let (_, known) = says.split_once("expected ").expect(&says);
+    known.lines().next().unwrap().split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+const PAGE: &str = include_str!("../../../docs/configuration.md");
+
+#[test]
+fn the_page_describes_every_key_and_no_other() {
+    let integration = "[[integration]]\n";
+    let operation = "[[integration]]\n[[integration.operation]]\n";
+    let known: BTreeSet<_> = known_keys(integration).into_iter().chain(known_keys(operation)).collect();
+    assert!(known.len() >= 22, "{known:?}");
+    let rows = PAGE.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |"));
+    let modes = ["key", "reconcile", "none"];
+    let described: BTreeSet<_> =
+        rows.map(|(key, _)| key.to_owned()).filter(|key| !modes.contains(&key.as_str())).collect();
+    assert_eq!(described, known);
+    assert_eq!(known_keys(""), BTreeSet::from(["integration".to_owned()]));
+}
+
+#[test]
+fn the_page_states_the_defaults() {
+    let row = |key: &str| PAGE.lines().find(|line| line.starts_with(&format!("| `{key}` |"))).unwrap();
+    let schedule: Vec<_> = Schedule::default().delays().iter().map(|delay| format!("\"{}\"", period(*delay))).collect();
+    for (key, default) in [
+        ("payload_retention", period(DEFAULT_PAYLOAD_RETENTION)),
+        ("receipt_retention", period(DEFAULT_RECEIPT_RETENTION)),
+        ("key_retention", period(DEFAULT_KEY_RETENTION)),
+        ("timeout", period(DEFAULT_OPERATION_TIMEOUT)),
+        ("schedule", format!("[{}]", schedule.join(", "))),
+    ] {
+        assert!(row(key).contains(&format!("| `{default}`")), "{key} = {default}: {}", row(key));
+    }
+    for (key, bound) in [
+        ("timeout", format!("from 1 s to {} s", MAX_OPERATION_TIMEOUT.as_secs())),
+        ("schedule", format!("At most {MAX_SCHEDULE} of at most {} h", MAX_RETRY_DELAY.as_secs() / 3_600)),
+        ("operation", format!("at most {MAX_OPERATIONS}")),
+    ] {
+        assert!(row(key).contains(&bound), "{key}: {bound}: {}", row(key));
+    }
+    let profiles = Profiles::built_in();
+    for profile in profiles.names() {
+        assert!(row("provider").contains(&format!("`{profile}`")), "{profile}");
+    }
+}
+
+#[test]
+fn the_examples_of_the_page_are_valid() {
+    let examples: Vec<&str> = PAGE.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert_eq!(examples.len(), 3);
+    for example in examples {
+        let file = ConfigFile::parse(Source::new("docs/configuration.md", example)).unwrap();
+        file.check(&Profiles::built_in(), ShortRetention::Refuse).unwrap();
+        assert_eq!(file.declared[0].warnings, [""; 0], "{example}");
+    }
 }

@@ -10,9 +10,9 @@ use hookbox_core::surroundings::Clock;
 use hookbox_core::transition::replay::ForgottenKey;
 
 use crate::connection::TableArgs;
-use crate::deed::Intent;
+use crate::deed::WriteArgs;
 use crate::failure::{Answer, Failure};
-use crate::pauses::WriteArgs;
+
 use crate::terminal::Terminal;
 pub use decision::{Decision, Verb};
 
@@ -82,7 +82,7 @@ pub async fn replay(args: &ReplayArgs, clock: Arc<dyn Clock>, terminal: &mut Ter
         job: &args.job,
         verb: Verb::Replay(forgotten),
         reason: &args.reason,
-        intent: Intent::of(args.write.yes, args.write.dry_run),
+        intent: args.write.intent(),
         author: args.write.by.author(&args.table.aws).await,
     };
     decision.carry_out(&args.table.connect().await?, clock.as_ref(), terminal).await
@@ -94,7 +94,7 @@ pub async fn dismiss(args: &DismissArgs, clock: Arc<dyn Clock>, terminal: &mut T
         job: &args.job,
         verb: Verb::Dismiss,
         reason: &args.reason,
-        intent: Intent::of(args.write.yes, args.write.dry_run),
+        intent: args.write.intent(),
         author: args.write.by.author(&args.table.aws).await,
     };
     decision.carry_out(&args.table.connect().await?, clock.as_ref(), terminal).await

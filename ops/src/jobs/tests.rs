@@ -6,7 +6,7 @@ use hookbox_ledger::test_support::{TestClock, TestTable};
 
 use super::*;
 use crate::connection::Table;
-use crate::deed::Author;
+use crate::deed::{Author, Intent};
 use crate::terminal::Format;
 use crate::testing::{Captured, attempt, begin, clock, event, ingest, load, table, terminal};
 

@@ -10,8 +10,8 @@ use hookbox_core::name::{Account, OperationName, Provider};
 use hookbox_core::surroundings::Clock;
 use serde::Serialize;
 
-use crate::connection::{ByArgs, TableArgs};
-use crate::deed::Intent;
+use crate::connection::TableArgs;
+use crate::deed::WriteArgs;
 use crate::failure::{Answer, Failure};
 use crate::layout::Columns;
 use crate::terminal::{Format, Terminal, Tone};
@@ -83,20 +83,6 @@ pub struct OperationArgs {
     pub operation: OperationName,
 }
 
-/// How a change is written.
-#[derive(Clone, Debug, clap::Args)]
-pub struct WriteArgs {
-    /// Write without asking
-    #[arg(long, short)]
-    pub yes: bool,
-    /// Show what would be done and write nothing
-    #[arg(long, conflicts_with = "yes")]
-    pub dry_run: bool,
-    /// Who does it.
-    #[command(flatten)]
-    pub by: ByArgs,
-}
-
 const PAUSE_EXAMPLES: &str = "\
 Example:
   hookbox pause --provider stripe --account main --operation crm-upsert --reason migration
@@ -125,7 +111,7 @@ pub async fn pause(args: &PauseArgs, clock: Arc<dyn Clock>, terminal: &mut Termi
     let change = Change {
         operation: &args.operation,
         reason: Some(&args.reason),
-        intent: Intent::of(args.write.yes, args.write.dry_run),
+        intent: args.write.intent(),
         author: args.write.by.author(&args.table.aws).await,
     };
     change.pause(&table, clock.as_ref(), terminal).await
@@ -137,7 +123,7 @@ pub async fn resume(args: &ResumeArgs, clock: Arc<dyn Clock>, terminal: &mut Ter
     let change = Change {
         operation: &args.operation,
         reason: args.reason.as_deref(),
-        intent: Intent::of(args.write.yes, args.write.dry_run),
+        intent: args.write.intent(),
         author: args.write.by.author(&args.table.aws).await,
     };
     change.resume(&table, clock.as_ref(), terminal).await

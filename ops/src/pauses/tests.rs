@@ -7,7 +7,7 @@ use hookbox_ledger::test_support::{TestClock, TestTable};
 
 use super::*;
 use crate::connection::Table;
-use crate::deed::Author;
+use crate::deed::{Author, Intent};
 use crate::testing::{Captured, clock, configured, event, held, ingest, pause as put_pause, table, terminal};
 
 fn operation(name: &str) -> OperationArgs {

@@ -264,3 +264,33 @@ fn the_same_command_sends_the_same_event() {
     let unnamed = arguments(&["stripe", "--account", "demo"]);
     assert_ne!(body(&unnamed, today), body(&unnamed, today), "without an id every command sends a new event");
 }
+
+#[test]
+fn an_answer_that_is_no_success_comes_with_what_it_may_mean() {
+    let signer = signer("stripe", "https://api.example", SECRET);
+    let hints = |statuses: &[u16]| {
+        let answers = statuses
+            .iter()
+            .map(|status| Outcome { status: Some(*status), body: Value::Null, error: None, took: Duration::ZERO })
+            .collect();
+        signer.hints(&Summary::new(answers, &[]))
+    };
+    assert_eq!(hints(&[200, 202, 409]), [""; 0]);
+    let said = hints(&[404, 401, 401, 503]);
+    assert_eq!(said.len(), 3, "each once: {said:?}");
+    assert!(said[0].contains("hookbox apply") && said[0].contains("env:S"), "{said:?}");
+    assert!(said[1].contains("https://api.example/api/hooks/stripe/demo") && said[1].contains("ApiUrl"), "{said:?}");
+    assert!(said[2].contains("the log of `ingest`"), "{said:?}");
+}
+
+#[tokio::test]
+async fn a_secret_that_cannot_sign_is_named_and_not_shown() {
+    let signer = signer("standard-webhooks", "http://127.0.0.1:9", "whsec_%MfKQ9");
+    let draft = draft(&signer, None);
+    let (mut terminal, _) = terminal(Format::Table);
+    let failure = deliver(&signer, &draft, 1, false, &mut terminal).await.unwrap_err();
+    assert_eq!(failure.code(), 2);
+    let text = failure.to_string();
+    assert!(text.contains("try: env:S must hold the secret as standard-webhooks shows it"), "{text}");
+    assert!(!text.contains("MfKQ9"), "{text}");
+}

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Display;
 
+use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use crate::item::SCHEMA;
@@ -136,4 +137,9 @@ pub(crate) fn text(text: impl Into<String>) -> AttributeValue {
 /// A number attribute.
 pub(crate) fn number<N: Display>(number: N) -> AttributeValue {
     AttributeValue::N(format!("{number}"))
+}
+
+/// A binary attribute.
+pub(crate) fn bytes(bytes: &[u8]) -> AttributeValue {
+    AttributeValue::B(Blob::new(bytes))
 }

@@ -24,6 +24,7 @@ mod transact;
 mod replace;
 mod config;
 mod own_profile;
+mod token;
 mod ingest;
 mod receipt;
 
@@ -61,6 +62,7 @@ pub use ingest::Ingested;
 pub use load::{Listing, Loaded, Unreadable};
 pub use own_profile::OwnProfile;
 pub use pause::Pause;
+pub use token::TokenUse;
 pub use write_job::Held;
 
 /// The ledger of one table. Cloning it is cheap and shares the connections.

@@ -6,6 +6,7 @@
 pub mod aws;
 pub mod causes;
 pub mod clock;
+pub mod documents;
 mod environment;
 pub mod metrics;
 pub mod random;
@@ -16,6 +17,7 @@ pub mod telemetry;
 pub use aws::sdk_config;
 pub use causes::chain;
 pub use clock::SystemClock;
+pub use documents::{Documents, Fetch, FetchError, Https};
 pub use metrics::{Dimension, Metric, Metrics};
 pub use random::SystemRandom;
 pub use secrets::{SecretError, SecretText, Secrets};

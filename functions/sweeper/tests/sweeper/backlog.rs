@@ -34,11 +34,17 @@ async fn while_the_queue_has_a_backlog_pending_entries_are_only_moved() {
     assert_eq!(world.job(&pending.key).await.wakes, 1);
 }
 
+/// `OVERDUE=10000 make simulate` plays it with that many, which takes half an hour.
+#[expect(clippy::disallowed_methods, reason = "how much is played is the caller's choice, as with every simulation")]
+fn overdue() -> usize {
+    std::env::var("OVERDUE").map_or(110, |jobs| jobs.parse().expect("OVERDUE is a number of jobs"))
+}
+
 #[tokio::test]
 async fn jobs_behind_a_stopped_worker_make_no_storm_and_are_all_reached() {
-    const JOBS: usize = 110;
+    let jobs = overdue();
     let world = World::new().await;
-    for n in 0..JOBS {
+    for n in 0..jobs {
         world.commit(&format!("evt_{n}"), &["deliver"]).await;
     }
     let mut reached = 0;
@@ -48,9 +54,9 @@ async fn jobs_behind_a_stopped_worker_make_no_storm_and_are_all_reached() {
         assert_eq!((swept.unfinished.len(), swept.tally.errors), (0, 0));
         reached += swept.tally.woken + swept.tally.moved;
     }
-    assert_eq!(world.queues.messages(WORK).len(), JOBS, "one message a job in an hour");
-    assert_eq!(reached, 6 * JOBS as u64);
-    for n in 0..JOBS {
+    assert_eq!(world.queues.messages(WORK).len(), jobs, "one message a job in an hour");
+    assert_eq!(reached, 6 * jobs as u64);
+    for n in 0..jobs {
         let folder = crate::world::folder(&format!("evt_{n}"), &["deliver"], START);
         assert_eq!(world.job(&folder.jobs[0].key).await.state, State::Pending, "nothing is given up");
     }

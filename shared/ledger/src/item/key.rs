@@ -1,5 +1,6 @@
 //! The keys of items. No name holds a `#`, so no two different lists of parts give the same key.
 
+use hookbox_core::digest::Digest;
 use hookbox_core::key::{JobKey, ReceiptId};
 use hookbox_core::name::{Account, BulkId, OperationName, Provider};
 use hookbox_core::time::Timestamp;
@@ -18,6 +19,8 @@ pub(crate) const CONFIG: &str = "config";
 pub(crate) const PAUSE: &str = "pause#";
 /// The sort key of a user's own profile.
 pub(crate) const PROFILE: &str = "profile";
+/// The sort key of a single-use token.
+pub(crate) const TOKEN: &str = "token";
 /// The sort key of a bulk operation.
 pub(crate) const BULK: &str = "bulk";
 /// The partition key of the directory.
@@ -81,6 +84,11 @@ pub(crate) fn parse_bulk(key: &str) -> Option<BulkId> {
     key.strip_prefix("bulk#")?.parse().ok()
 }
 
+/// The partition key of a single-use token, by its digest.
+pub(crate) fn token(provider: &Provider, account: &Account, digest: Digest) -> String {
+    format!("token#{provider}#{account}#{digest}")
+}
+
 /// The partition key of one shard of a counter of calls. Operations of two connections may have one name, so the
 /// connection is a part of it.
 pub(crate) fn rate(provider: &Provider, account: &Account, operation: &OperationName, shard: u16) -> String {
@@ -91,7 +99,6 @@ pub(crate) fn rate(provider: &Provider, account: &Account, operation: &Operation
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use hookbox_core::digest::Digest;
 
     #[test]
     fn a_job_has_one_sort_key() {

@@ -88,6 +88,13 @@ impl Faults {
         self
     }
 
+    /// Nothing goes wrong from now on: what was planned and has not happened never will.
+    pub fn end(&self) {
+        let mut state = self.state.lock().unwrap();
+        state.planned.clear();
+        state.next.clear();
+    }
+
     /// Every effect so far.
     pub fn log(&self) -> Vec<Effect> {
         self.state.lock().unwrap().log.clone()

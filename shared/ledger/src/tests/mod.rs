@@ -18,6 +18,7 @@ mod round_trip;
 mod schema;
 mod sizes;
 mod stream;
+mod token;
 mod write_job;
 
 use std::time::Duration;

@@ -1,5 +1,7 @@
 //! The way to the account: flags, credentials, and what to do when it cannot be reached.
 
+mod secrets;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,16 +12,16 @@ use aws_smithy_http_client::tls::Provider;
 use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
 use aws_types::SdkConfig;
 use clap::builder::NonEmptyStringValueParser;
-use hookbox_core::integration::SecretRef;
 use hookbox_core::key::Shards;
 use hookbox_core::limits::{DEFAULT_SHARDS, MAX_SHARDS};
 use hookbox_core::surroundings::Clock;
 use hookbox_ledger::{Ledger, LedgerError};
 use hookbox_queue::{Queue, QueueError};
-use hookbox_runtime::{SecretError, SecretText, Secrets, SystemRandom};
+use hookbox_runtime::{Secrets, SystemRandom};
 
 use crate::deed::Author;
 use crate::failure::{Failure, Trouble, chain};
+pub use secrets::SecretReader;
 
 /// How to reach AWS. What is not given is found as the `aws` command finds it.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -93,13 +95,6 @@ pub struct NamedQueue {
     place: String,
 }
 
-/// Reads secrets with the caller's own environment and credentials.
-#[derive(Clone, Debug)]
-pub struct SecretReader {
-    secrets: Secrets,
-    place: Option<String>,
-}
-
 impl AwsArgs {
     /// A way to AWS; nothing is asked for yet.
     pub async fn connect(&self) -> Aws {
@@ -129,7 +124,7 @@ impl AwsArgs {
     /// A reader of secrets.
     pub async fn secrets(&self, clock: Arc<dyn Clock>) -> SecretReader {
         let aws = self.connect().await;
-        SecretReader { secrets: Secrets::new(&aws.config, clock), place: aws.place() }
+        SecretReader::at(Secrets::new(&aws.config, clock), aws.place())
     }
 }
 
@@ -237,74 +232,6 @@ impl NamedQueue {
             QueueError::Refused { code } if is_about_credentials(code) => trouble.advise(CREDENTIALS),
             _ => reach(&because, &why, &self.place),
         })
-    }
-}
-
-impl SecretReader {
-    /// A reader of secrets under the place by which people know it.
-    pub fn new(secrets: Secrets, place: &str) -> Self {
-        Self { secrets, place: Some(place.to_owned()) }
-    }
-
-    /// The secret that the reference leads to.
-    pub async fn read(&self, reference: &SecretRef) -> Result<SecretText, Failure> {
-        let attempted = format!("read the secret {reference}");
-        if let (SecretRef::Ssm(_), None) = (reference, &self.place) {
-            return Err(no_region(&attempted));
-        }
-        self.look(reference).await.map_err(|error| {
-            let (why, advice) = self.explain(reference, &error);
-            Failure::CouldNotLook(advice.into_iter().fold(Trouble::new(attempted, why), Trouble::advise))
-        })
-    }
-
-    /// The secret, or why it cannot be had.
-    pub async fn look(&self, reference: &SecretRef) -> Result<SecretText, SecretError> {
-        self.secrets.get(reference).await
-    }
-
-    /// Why a secret cannot be had, and what to do.
-    pub fn explain(&self, reference: &SecretRef, error: &SecretError) -> (String, Vec<String>) {
-        let place = self.place.as_deref().unwrap_or("here");
-        let why = |why: &str| why.to_owned();
-        match (error, reference) {
-            (SecretError::NotFound { .. }, SecretRef::Env(name)) => {
-                (why("the variable is not set in this shell"), vec![format!("export {name}=…")])
-            }
-            (SecretError::NotFound { .. }, SecretRef::Ssm(path)) => {
-                (format!("it does not exist {place}"), put_parameter(path, place, ""))
-            }
-            (SecretError::Empty { .. }, SecretRef::Ssm(path)) => (
-                why("it is empty, and an empty secret verifies everything"),
-                put_parameter(path, place, " --overwrite"),
-            ),
-            (SecretError::Empty { .. }, SecretRef::Env(_)) => {
-                (why("it is empty, and an empty secret verifies everything"), Vec::new())
-            }
-            (SecretError::Denied { .. }, _) => {
-                (why("access is denied"), vec![why("a role with ssm:GetParameter and kms:Decrypt on it")])
-            }
-            (SecretError::Unavailable { detail, .. }, _) => {
-                let (why, advice) = reached(detail, place);
-                (why, vec![advice])
-            }
-        }
-    }
-}
-
-/// How a parameter is written, in the account or in the local AWS.
-fn put_parameter(path: &str, place: &str, overwrite: &str) -> Vec<String> {
-    let command = format!("aws ssm put-parameter --type SecureString --name {path} --value …{overwrite}");
-    match place.strip_prefix("at ") {
-        Some(endpoint) => vec![
-            format!("{command} --endpoint-url {endpoint}"),
-            "`make dev` prepares those of the sample hookbox.toml".to_owned(),
-        ],
-        None if path.starts_with("/hookbox/demo/") => vec![
-            command,
-            "the sample's secrets lie in the local AWS of `make dev`: AWS_ENDPOINT_URL leads there".to_owned(),
-        ],
-        None => vec![command],
     }
 }
 
