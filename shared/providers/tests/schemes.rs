@@ -306,9 +306,8 @@ fn paypal_is_believed_only_with_a_certificate_that_somebody_vouches_for() {
 
 /// A delivery that this certificate signed, judged by a profile that trusts the authority of our own, or does not.
 fn paypal_of_our_own(name: &str, trusts: bool, now: &str) -> Verdict {
-    let read = |file: &str| {
-        std::fs::read_to_string(format!("{}/tests/paypal/{file}", env!("CARGO_MANIFEST_DIR"))).unwrap()
-    };
+    let read =
+        |file: &str| std::fs::read_to_string(format!("{}/tests/paypal/{file}", env!("CARGO_MANIFEST_DIR"))).unwrap();
     let profiles = Profiles::built_in();
     let paypal = profiles.get(&"paypal".parse().unwrap()).unwrap().unwrap();
     let verify = json!({"trusted": read("ca.pem"), "tolerance": "3000d"});
@@ -361,6 +360,8 @@ fn a_token_of_google_is_for_one_audience_and_one_account() {
         other[field] = json!("other");
         assert_eq!(judge(other), Verdict::Invalid(Reason::CredentialMismatch), "{field}");
     }
+    let none = judge(vector("google-pubsub", "alg_none"));
+    assert_eq!(none, Verdict::Invalid(Reason::NoUsableSignature), "the sender does not choose the algorithm");
     let mut unknown = vector("google-pubsub", "iss_without_scheme");
     unknown["secret"] = json!(unknown["secret"].as_str().unwrap().replace("testkid1", "testkid2"));
     assert_eq!(judge(unknown), Verdict::Invalid(Reason::UnknownKey));

@@ -62,7 +62,9 @@ fn handshake(file: &HandshakeFile) -> String {
     };
     let does = match (&file.echo, &file.confirm) {
         (_, Some(_)) => ", confirmed by a fetch".to_owned(),
-        (Some(echo), None) if file.answer.body.contains("{echo_hmac}") => format!(", the HMAC of `{echo}` is sent back"),
+        (Some(echo), None) if file.answer.body.contains("{echo_hmac}") => {
+            format!(", the HMAC of `{echo}` is sent back")
+        }
         (Some(echo), None) => format!(", `{echo}` is sent back"),
         (None, None) => String::new(),
     };
