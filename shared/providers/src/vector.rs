@@ -77,17 +77,7 @@ impl Vector {
             }
             None => return Err(VectorError::Scheme(scheme.to_owned())),
         };
-        let overridden = [
-            ("signature_header", "header"),
-            ("expected_audience", "audience"),
-            ("expected_email", "email"),
-            ("cert_pem", "trusted"),
-        ];
-        for (field, parameter) in overridden {
-            if let Some(text) = self.text(field) {
-                parameters.insert(parameter.into(), text.into());
-            }
-        }
+        self.put_over(profile.scheme_at(index), &mut parameters);
         let now = self.value["now"].as_i64().map(Timestamp::from_seconds);
         if let Some(seconds) = self.value["tolerance_secs"].as_u64() {
             parameters.insert("tolerance".into(), format!("{seconds}s").into());
@@ -130,6 +120,24 @@ impl Vector {
             }
             verdict => Ok(verdict),
         }
+    }
+
+    /// The vector's own parameters, as far as the scheme has such.
+    fn put_over(&self, scheme: &str, parameters: &mut Map<String, Value>) {
+        let keyed = matches!(scheme, "hmac" | "secret-prefix-hash" | "body-fields");
+        let key_encoding = match self.text("secret_encoding") {
+            Some("utf8") if keyed => Some("text"),
+            Some(encoding @ ("hex" | "base64")) if keyed => Some(encoding),
+            _ => None,
+        };
+        let overridden = [
+            ("key_encoding", key_encoding),
+            ("header", self.text("signature_header")),
+            ("audience", self.text("expected_audience").filter(|_| scheme == "oidc")),
+            ("email", self.text("expected_email").filter(|_| scheme == "oidc")),
+            ("trusted", self.text("cert_pem").filter(|_| scheme == "paypal")),
+        ];
+        parameters.extend(overridden.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?.into()))));
     }
 
     /// What the scheme fetches: the certificate, or the document that stands in the place of a secret.

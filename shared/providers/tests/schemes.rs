@@ -9,9 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hookbox_core::digest::Digest;
 use hookbox_core::time::Timestamp;
-use hookbox_providers::{
-    Fetched, Misconfiguration, Once, Profiles, Reason, Request, SignError, Vector, Verdict,
-};
+use hookbox_providers::{Fetched, Misconfiguration, Once, Profiles, Reason, Request, SignError, Vector, Verdict};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use ways::{Delivery, NOW, WAYS, Way, configured, secret};
@@ -184,7 +182,9 @@ fn a_multipart_form_of_mailgun_is_verified_and_read() {
         let head = format!("--xx\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n");
         multipart.extend(head.into_bytes());
     }
-    multipart.extend(b"--xx\r\nContent-Disposition: form-data; name=\"attachment-1\"; filename=\"a\"\r\n\r\n\xff\x00\r\n--xx--\r\n");
+    multipart.extend(
+        b"--xx\r\nContent-Disposition: form-data; name=\"attachment-1\"; filename=\"a\"\r\n\r\n\xff\x00\r\n--xx--\r\n",
+    );
     let headers = [("Content-Type".to_owned(), "multipart/form-data; boundary=xx".to_owned())];
     let request = Request { headers: &headers, body: &multipart, ..ways::empty() };
     let mailgun = configured("mailgun", None);
@@ -319,7 +319,8 @@ fn a_token_of_google_is_for_one_audience_and_one_account() {
     assert_eq!(verify(json!({"email": "a@b"}), &nowhere), Verdict::Misconfigured(Misconfiguration::NoUrl));
     let both = json!({"email": "a@b", "audience": "https://x"});
     assert_eq!(verify(both, &nowhere), Verdict::Invalid(Reason::MissingCredential));
-    for (vector_name, field) in [("iss_without_scheme", "expected_email"), ("iss_without_scheme", "expected_audience")] {
+    for (vector_name, field) in [("iss_without_scheme", "expected_email"), ("iss_without_scheme", "expected_audience")]
+    {
         let mut other = vector("google-pubsub", vector_name);
         other[field] = json!("other");
         assert_eq!(judge(other), Verdict::Invalid(Reason::CredentialMismatch), "{field}");

@@ -145,6 +145,11 @@ impl Profile {
         self.file.verify.iter().position(named)
     }
 
+    /// The scheme of a way to verify.
+    pub(crate) fn scheme_at(&self, index: usize) -> &str {
+        self.file.verify.get(index).map(|file| file.scheme.as_str()).unwrap_or_default()
+    }
+
     /// Whether an integration may change everything.
     pub(crate) fn is_open(&self) -> bool {
         self.file.overridable.iter().any(|key| key == "*")

@@ -60,23 +60,29 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Algorithm, its parameter where that is an object identifier, and the key, of a `SubjectPublicKeyInfo`'s content.
-fn public_key<'a>(mut info: Reader<'a>) -> Option<(&'a [u8], Option<&'a [u8]>, &'a [u8])> {
-    let mut algorithm = info.enter(SEQUENCE)?;
-    let name = algorithm.take(OBJECT_IDENTIFIER)?;
-    let parameter = algorithm.take(OBJECT_IDENTIFIER);
+/// What a `SubjectPublicKeyInfo` holds.
+struct KeyInfo<'a> {
+    algorithm: &'a [u8],
+    /// Where it is an object identifier.
+    parameter: Option<&'a [u8]>,
+    key: &'a [u8],
+}
+
+fn key_info(mut info: Reader<'_>) -> Option<KeyInfo<'_>> {
+    let mut identifier = info.enter(SEQUENCE)?;
+    let algorithm = identifier.take(OBJECT_IDENTIFIER)?;
+    let parameter = identifier.take(OBJECT_IDENTIFIER);
     match info.take(BIT_STRING)?.split_first()? {
-        (0, key) => Some((name, parameter, key)),
+        (0, key) => Some(KeyInfo { algorithm, parameter, key }),
         _ => None,
     }
 }
 
 /// The uncompressed point of a P-256 key.
 pub(super) fn p256_point(spki: &[u8]) -> Option<&[u8]> {
-    match public_key(Reader(spki).into(SEQUENCE)?)? {
-        (EC_PUBLIC_KEY, Some(PRIME256V1), point) if point.len() == 65 && point.first() == Some(&4) => Some(point),
-        _ => None,
-    }
+    let info = key_info(Reader(spki).into(SEQUENCE)?)?;
+    let is_p256 = info.algorithm == EC_PUBLIC_KEY && info.parameter == Some(PRIME256V1);
+    (is_p256 && info.key.len() == 65 && info.key.first() == Some(&4)).then_some(info.key)
 }
 
 /// What counts of an X.509 certificate whose key is RSA.
@@ -97,13 +103,9 @@ impl<'a> Certificate<'a> {
         let mut validity = body.enter(SEQUENCE)?;
         let (not_before, not_after) = (time(&mut validity)?, time(&mut validity)?);
         let subject = body.enter(SEQUENCE)?;
-        let (algorithm, _, rsa_key) = public_key(body.enter(SEQUENCE)?)?;
-        (algorithm == RSA_ENCRYPTION).then(|| Self {
-            rsa_key,
-            common_name: common_name(subject),
-            not_before,
-            not_after,
-        })
+        let info = key_info(body.enter(SEQUENCE)?)?;
+        let common_name = common_name(subject);
+        (info.algorithm == RSA_ENCRYPTION).then_some(Self { rsa_key: info.key, common_name, not_before, not_after })
     }
 
     pub(super) fn is_valid_at(&self, now: Timestamp) -> bool {
@@ -149,4 +151,57 @@ pub(super) fn certificates(pem: &[u8]) -> Option<Vec<Vec<u8>>> {
         rest = tail;
     }
     (!found.is_empty()).then_some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn certificate() -> Vec<u8> {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/paypal.json");
+        let vectors: serde_json::Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+        let pem = vectors[0]["cert_pem"].as_str().unwrap().as_bytes();
+        certificates(pem).unwrap().remove(0)
+    }
+
+    #[test]
+    fn a_certificate_is_taken_apart() {
+        let der = certificate();
+        let read = Certificate::read(&der).unwrap();
+        assert_eq!(read.common_name, Some("messageverificationcerts.test.paypal.com"));
+        assert_eq!(Some(read.not_before), Timestamp::parse_rfc3339("2025-01-01T00:00:00Z"));
+        assert_eq!(Some(read.not_after), Timestamp::parse_rfc3339("2035-01-01T00:00:00Z"));
+        assert!(read.is_valid_at(read.not_before) && read.is_valid_at(read.not_after));
+        assert!(!read.is_valid_at(Timestamp::from_millis(read.not_after.as_millis() + 1)));
+    }
+
+    #[test]
+    fn what_is_cut_off_or_changed_never_panics() {
+        let der = certificate();
+        for cut in 0..der.len() {
+            assert!(Certificate::read(&der[..cut]).is_none(), "{cut}");
+            let mut changed = der.clone();
+            for byte in [0x00, 0x7f, 0x80, 0x84, 0xff] {
+                changed[cut] = byte;
+                let _ = Certificate::read(&changed);
+                let _ = p256_point(&changed);
+            }
+        }
+        assert!(certificates(b"").is_none() && certificates(b"-----BEGIN CERTIFICATE-----").is_none());
+    }
+
+    #[test]
+    fn the_two_forms_of_time_are_read() {
+        let of = |tag: u8, text: &str| {
+            let der = [&[tag, u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
+            time(&mut Reader(&der)).map(|at| at.to_string())
+        };
+        assert_eq!(of(UTC_TIME, "491231235959Z").as_deref(), Some("2049-12-31T23:59:59.000Z"));
+        assert_eq!(of(UTC_TIME, "500101000000Z").as_deref(), Some("1950-01-01T00:00:00.000Z"));
+        assert_eq!(of(GENERALIZED_TIME, "20500101000000Z").as_deref(), Some("2050-01-01T00:00:00.000Z"));
+        for (tag, bad) in [(UTC_TIME, "4912312359Z"), (UTC_TIME, "491331235959Z"), (GENERALIZED_TIME, "20500101000000"), (4, "x")] {
+            assert_eq!(of(tag, bad), None, "{bad}");
+        }
+    }
 }

@@ -66,8 +66,8 @@ impl Sns {
 
         // Lambda's own spelling of the name is another one.
         let url = member("SigningCertURL").or_else(|| member("SigningCertUrl")).ok_or(Reason::MissingSignature)?;
-        let own = host_and_path(url).is_some_and(|(host, path)| is_sns_host(host) && path.ends_with(".pem"));
-        if !own {
+        let is_certificate = |path: &str| path.rsplit_once('.').is_some_and(|(_, ending)| ending == "pem");
+        if !host_and_path(url).is_some_and(|(host, path)| is_sns_host(host) && is_certificate(path)) {
             return Err(Reason::ForeignUrl.into());
         }
         let pem = fetched.get(url).ok_or_else(|| Refusal::NeedsFetch(url.to_owned()))?;
