@@ -170,7 +170,11 @@ mod tests {
     impl Fetch for Numbers {
         fn get<'a>(&'a self, url: &'a str, _: Duration) -> BoxFuture<'a, Result<Vec<u8>, FetchError>> {
             let number = self.0.fetch_add(1, Ordering::SeqCst);
-            let answer = if url.contains("gone") { Err(FetchError::Status(404)) } else { Ok(vec![u8::try_from(number % 256).unwrap()]) };
+            let answer = if url.contains("gone") {
+                Err(FetchError::Status(404))
+            } else {
+                Ok(vec![u8::try_from(number % 256).unwrap()])
+            };
             std::future::ready(answer).boxed()
         }
     }

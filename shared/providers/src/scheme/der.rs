@@ -200,7 +200,9 @@ mod tests {
         assert_eq!(of(UTC_TIME, "491231235959Z").as_deref(), Some("2049-12-31T23:59:59.000Z"));
         assert_eq!(of(UTC_TIME, "500101000000Z").as_deref(), Some("1950-01-01T00:00:00.000Z"));
         assert_eq!(of(GENERALIZED_TIME, "20500101000000Z").as_deref(), Some("2050-01-01T00:00:00.000Z"));
-        for (tag, bad) in [(UTC_TIME, "4912312359Z"), (UTC_TIME, "491331235959Z"), (GENERALIZED_TIME, "20500101000000"), (4, "x")] {
+        for (tag, bad) in
+            [(UTC_TIME, "4912312359Z"), (UTC_TIME, "491331235959Z"), (GENERALIZED_TIME, "20500101000000"), (4, "x")]
+        {
             assert_eq!(of(tag, bad), None, "{bad}");
         }
     }
