@@ -6,7 +6,7 @@ use hookbox_core::integration::SecretRef;
 use hookbox_core::key::ReceiptId;
 use hookbox_core::name::{Account, Provider};
 use hookbox_core::surroundings::Clock;
-use hookbox_providers::{Configured, Profiles, Request, SampleValues, Secret, Signed};
+use hookbox_providers::{Configured, Profiles, Request, SampleValues, Secret, SignError, Signed};
 use hookbox_runtime::SecretText;
 use serde_json::Value;
 
@@ -101,7 +101,8 @@ impl Signer {
         // Only the signature's own headers may hold an id that counts, so the draft is signed to be read.
         let Ok(signed) = self.sign(draft) else { return Vec::new() };
         let headers = [draft.headers.clone(), signed.headers].concat();
-        let Ok(delivery) = self.profile.decode(&self.request(&headers, draft)) else { return Vec::new() };
+        let body = signed.body.as_deref().unwrap_or(&draft.body);
+        let Ok(delivery) = self.profile.decode(&self.request(&headers, body)) else { return Vec::new() };
         let key = |identity| ReceiptId::derive(&self.provider, &self.account, identity, None);
         delivery.events.iter().map(|event| key(&event.identity)).collect()
     }
@@ -113,7 +114,8 @@ impl Signer {
         if let (Some(token), Ok(mut path)) = (&signed.path_token, url.path_segments_mut()) {
             path.push(token);
         }
-        let mut request = client.post(url).body(draft.body.clone());
+        url.set_query(signed.query.as_deref());
+        let mut request = client.post(url).body(signed.body.unwrap_or_else(|| draft.body.clone()));
         for (name, value) in draft.headers.iter().chain(&signed.headers) {
             request = request.header(name, value);
         }
@@ -136,9 +138,12 @@ impl Signer {
     }
 
     fn sign(&self, draft: &Draft) -> Result<Signed, Failure> {
-        let request = self.request(&draft.headers, draft);
+        let request = self.request(&draft.headers, &draft.body);
         self.profile.sign(&request, Some(&draft.event_id), &self.secret, self.clock.now()).map_err(|error| {
             let trouble = Trouble::new(format!("sign as {}/{}", self.provider, self.account), error);
+            if error == SignError::OnlyTheProvider {
+                return Failure::Usage(trouble.advise("have the provider send a test delivery of its own"));
+            }
             Failure::Usage(trouble.advise(format!(
                 "{} must hold the secret as {} shows it, prefix and all",
                 self.reference, self.provider
@@ -146,7 +151,7 @@ impl Signer {
         })
     }
 
-    fn request<'a>(&'a self, headers: &'a [(String, String)], draft: &'a Draft) -> Request<'a> {
-        Request { method: "POST", path_token: None, url: Some(&self.url), query: None, headers, body: &draft.body }
+    fn request<'a>(&'a self, headers: &'a [(String, String)], body: &'a [u8]) -> Request<'a> {
+        Request { method: "POST", path_token: None, url: Some(&self.url), query: None, headers, body }
     }
 }

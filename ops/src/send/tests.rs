@@ -16,24 +16,41 @@ use crate::testing::{clock, terminal};
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
-/// Thumbtack sends a user and a password.
+/// The seed of an Ed25519 key, and its public half.
+const SEED: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+const PUBLIC: &str = "03a107bff3ce10be1d70dd18e74bc09967e4d6309ba50d5f1ddc8664125531b8";
+
+/// Thumbtack sends a user and a password, Adyen's keys are hexadecimal digits, and Discord's are pairs.
 fn secret(provider: &str) -> &'static str {
-    if provider == "thumbtack" { "user:MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" } else { SECRET }
+    match provider {
+        "thumbtack" => "user:MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+        "adyen" | "discord" => SEED,
+        _ => SECRET,
+    }
 }
+
+/// What the endpoint verifies with.
+fn verifying(provider: &str) -> &'static str {
+    if provider == "discord" { PUBLIC } else { secret(provider) }
+}
+
+/// Providers whose private key nobody else has.
+const SIGNED_BY_OTHERS: [&str; 4] = ["aws-sns", "google-pubsub", "paypal", "sendgrid"];
 
 /// Answers as `ingest` does, for one connection with one secret.
 #[derive(Clone)]
 struct Api {
     provider: &'static str,
+    url: String,
     now: Timestamp,
     receipts: Arc<Mutex<BTreeMap<ReceiptId, Digest>>>,
 }
 
 impl Api {
     async fn start(provider: &'static str) -> (String, Self) {
-        let api = Self { provider, now: clock().now(), receipts: Arc::default() };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
+        let api = Self { provider, url: url.clone(), now: clock().now(), receipts: Arc::default() };
         let router = Router::new().fallback(take).with_state(api.clone());
         tokio::spawn(async move { axum::serve(listener, router).await });
         (url, api)
@@ -51,15 +68,16 @@ async fn take(State(api): State<Api>, uri: Uri, headers: HeaderMap, body: Bytes)
     let request = Request {
         method: "POST",
         path_token: rest.strip_prefix('/'),
-        url: None,
-        query: None,
+        url: Some(&format!("{}/api/hooks/{}/demo", api.url, api.provider)),
+        query: uri.query(),
         headers: &headers,
         body: &body,
     };
     let provider = api.provider.parse().unwrap();
     let profiles = Profiles::built_in();
     let profile = profiles.get(&provider).unwrap().unwrap().configure(None, None).unwrap();
-    let verdict = profile.verify(&request, &[Secret::new(secret(api.provider)).unwrap()], &Fetched::nothing(), api.now);
+    let verdict =
+        profile.verify(&request, &[Secret::new(verifying(api.provider)).unwrap()], &Fetched::nothing(), api.now);
     if !matches!(verdict, Verdict::Valid { .. }) {
         let error = json!({"success": false, "error": "the delivery could not be verified"});
         return (StatusCode::UNAUTHORIZED, error.to_string());
@@ -103,7 +121,7 @@ async fn sent(signer: &Signer, draft: &Draft, times: u32, concurrent: bool) -> (
 
 #[tokio::test]
 async fn every_profile_s_sample_is_accepted() {
-    for provider in Profiles::built_in().names() {
+    for provider in Profiles::built_in().names().into_iter().filter(|name| !SIGNED_BY_OTHERS.contains(name)) {
         // Names are compiled in, so they live as long as the program.
         let provider: &'static str = Box::leak(provider.to_owned().into_boxed_str());
         let (url, api) = Api::start(provider).await;

@@ -154,7 +154,7 @@ fn confirmation(url: Option<&str>) -> (Vec<u8>, Fetched) {
     let vector = vectors.iter().find(|vector| vector["name"] == "own_subscription_confirmation").unwrap();
     let body = base64::engine::general_purpose::STANDARD.decode(vector["body_b64"].as_str().unwrap()).unwrap();
     let text = String::from_utf8(body.clone()).unwrap();
-    let certificate = text.split('"').find(|text| text.ends_with(".pem")).unwrap();
+    let certificate = text.split('"').find(|text| text.contains("/SimpleNotificationService-")).unwrap();
     let mut fetched = Fetched::nothing();
     fetched.insert(certificate.to_owned(), vector["secret"].as_str().unwrap().as_bytes().to_vec());
     let body = match url {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use hookbox_core::digest::Digest;
 use hookbox_core::time::Timestamp;
 
+use super::carrier::TIMESTAMP_PLACE;
 use super::compare::{Search, same_mac};
 use super::encoding::{Encoding, KeyEncoding};
 use super::hmac::Algorithm;
@@ -133,7 +134,7 @@ impl BodyFields {
         let key = self.key_encoding.key(secret).ok_or(SignError::SecretEncoding)?;
         let body = std::str::from_utf8(request.body).map_err(|_| SignError::NoPlace)?;
         let unit = self.timestamp.as_ref().map_or(Unit::Seconds, |(_, unit)| *unit);
-        let body = body.replace("{signature.timestamp}", &unit.write(now));
+        let body = body.replace(TIMESTAMP_PLACE, &unit.write(now));
         let draft = body.replace(PLACE, "");
         let request = Request { body: draft.as_bytes(), ..*request };
         let json = read(&request).ok_or(SignError::NoPlace)?;

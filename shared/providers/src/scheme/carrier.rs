@@ -14,6 +14,9 @@ use crate::profile::file::{ListFile, SchemeFile};
 use crate::request::Request;
 use crate::verdict::{Misconfiguration, Reason, Refusal};
 
+/// Where a sample says when it is signed.
+pub(super) const TIMESTAMP_PLACE: &str = "{signature.timestamp}";
+
 /// Where the signed timestamp stands.
 #[derive(Clone, Debug)]
 enum TimestampFrom {
@@ -186,8 +189,14 @@ impl Carrier {
             None => "",
         };
         let timestamp = self.timestamp.as_ref().map(|(_, unit)| unit.write(now)).unwrap_or_default();
-        let pieces = self.signed.pieces(request, &timestamp, id).map_err(|_| SignError::NoUrl)?;
+        let body = match &self.timestamp {
+            Some((TimestampFrom::Body(_), _)) => Some(with_timestamp(request.body, &timestamp)?),
+            _ => None,
+        };
+        let request = Request { body: body.as_deref().unwrap_or(request.body), ..*request };
+        let pieces = self.signed.pieces(&request, &timestamp, id).map_err(|_| SignError::NoUrl)?;
         let mut value = format!("{}{}", self.prefix, self.encoding.write(&sign(&pieces)?));
+        drop(pieces);
         if let Some(list) = &self.list {
             value = format!("{}={value}", list.signature);
         }
@@ -199,8 +208,14 @@ impl Carrier {
             _ => {}
         }
         headers.push((self.headers.first().cloned().unwrap_or_default(), value));
-        Ok(Signed { headers, ..Signed::default() })
+        Ok(Signed { headers, body, ..Signed::default() })
     }
+}
+
+/// A sample's body with the time at which it is signed. One that has a time already stays as it is.
+fn with_timestamp(body: &[u8], timestamp: &str) -> Result<Vec<u8>, SignError> {
+    let text = std::str::from_utf8(body).map_err(|_| SignError::NoPlace)?;
+    Ok(text.replace(TIMESTAMP_PLACE, timestamp).into_bytes())
 }
 
 /// The first of the headers that is there: once, and not empty.
