@@ -67,10 +67,11 @@ def described(cloudformation, stack: str) -> dict[str, str]:
 
 
 def stack_outputs(endpoint: str) -> dict[str, str]:
-    """The outputs of the local stack, its address as it can be used."""
+    """The outputs of the local stack, with the address that can be used."""
     outputs = described(client("cloudformation", endpoint), STACK)
     # ApiUrl of the stack is a name that only the real AWS answers to; here the API is reached by path.
-    return outputs | {"ApiUrl": f"{endpoint}/_aws/execute-api/{outputs['ApiId']}/%24default"}
+    usable = f"{endpoint}/_aws/execute-api/{outputs['ApiId']}/%24default"
+    return {key: value.replace(outputs["ApiUrl"], usable) for key, value in outputs.items()}
 
 
 def hookbox_variables(outputs: dict[str, str]) -> dict[str, str]:

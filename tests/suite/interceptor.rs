@@ -6,9 +6,10 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Bytes, to_bytes};
 use axum::extract::{Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::future::pending;
-use http::StatusCode;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -91,7 +92,7 @@ async fn pass(State(shared): State<Arc<Shared>>, request: Request) -> Response {
 }
 
 impl Shared {
-    async fn ask(&self, head: &http::request::Parts, body: Bytes) -> (StatusCode, http::HeaderMap, Bytes) {
+    async fn ask(&self, head: &Parts, body: Bytes) -> (StatusCode, HeaderMap, Bytes) {
         let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
         let request = http().request(head.method.clone(), format!("{}{path}", self.table));
         let answer = request.headers(head.headers.clone()).body(body).send().await.expect("the table answers");

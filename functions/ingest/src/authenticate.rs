@@ -1,8 +1,11 @@
 //! Whether the provider sent it: the raw bytes against every secret of the endpoint. Never open when unsure.
 
+use std::time::Duration;
+
 use futures_util::future::join_all;
-use hookbox_providers::{Misconfiguration, Reason, Secret, Verdict};
-use hookbox_runtime::{SecretError, Secrets};
+use hookbox_core::time::Timestamp;
+use hookbox_providers::{Answer, Fetched, Handshake, Misconfiguration, Once, Reason, Request, Secret, Verdict};
+use hookbox_runtime::{Documents, FetchError, SecretError, Secrets};
 
 use crate::endpoint::Endpoint;
 
@@ -27,9 +30,48 @@ pub enum Untrusted {
     /// The secrets could not be read before the deadline.
     #[error("the secrets could not be read in time")]
     SecretsTooSlow,
-    /// The scheme needs something fetched that this function does not fetch.
-    #[error("the profile needs a document that could not be fetched")]
-    NotFetched,
+    /// The scheme needs a document that could not be fetched.
+    #[error("a document that verification needs could not be fetched")]
+    NotFetched(#[source] FetchError),
+    /// The scheme asks for more documents than any needs.
+    #[error("verification asks for one document after the other")]
+    TooManyDocuments,
+    /// What the signature may vouch for once only was used for something else before.
+    #[error("the signed token was used for another event")]
+    TokenUsed,
+}
+
+/// The most documents that one verification fetches: a certificate or a key set, and one that refers to it.
+const MAX_DOCUMENTS: usize = 2;
+/// How long fetching a document may take.
+const FETCH_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// What a trusted request is.
+#[derive(Debug)]
+pub enum Trusted {
+    /// A handshake, and its answer.
+    Handshake(Answer),
+    /// A handshake that is answered after this address was visited.
+    Confirmation {
+        /// Where to.
+        url: String,
+        /// Whose deliveries it is about.
+        tenant: Option<String>,
+        /// The answer.
+        answer: Answer,
+    },
+    /// A delivery.
+    Delivery {
+        /// The configured place of the secret that matched.
+        secret_index: usize,
+        /// What the signature may vouch for once only.
+        once: Option<Once>,
+    },
+}
+
+/// How long fetching may take that must end by `deadline`.
+pub fn fetch_timeout(now: Timestamp, deadline: Timestamp) -> Duration {
+    deadline.since(now).min(FETCH_TIMEOUT)
 }
 
 /// The secrets of an endpoint that could be read, each with its place in the configuration.
@@ -61,23 +103,45 @@ impl EndpointSecrets {
         read
     }
 
-    /// Those that could be read.
-    pub fn readable(&self) -> &[Secret] {
-        &self.readable
+    /// Whether the request is what it seems: asks the profile, and fetches what the profile's scheme needs to know.
+    pub async fn authenticate(
+        self,
+        endpoint: &Endpoint,
+        delivered: &Request<'_>,
+        documents: &Documents,
+        now: Timestamp,
+        deadline: Timestamp,
+    ) -> Result<Trusted, Untrusted> {
+        let mut fetched = Fetched::nothing();
+        for _ in 0..=MAX_DOCUMENTS {
+            let verdict = match endpoint.profile.handshake(delivered, &self.readable, &fetched, now) {
+                Some(Handshake::Answer(answer)) => return Ok(Trusted::Handshake(answer)),
+                Some(Handshake::Confirm { url, tenant, answer }) => {
+                    return Ok(Trusted::Confirmation { url, tenant, answer });
+                }
+                Some(Handshake::Refused(verdict)) => verdict,
+                None => endpoint.profile.verify(delivered, &self.readable, &fetched, now),
+            };
+            let url = match verdict {
+                Verdict::NeedsFetch { url } => url,
+                Verdict::Valid { secret_index, once, .. } => {
+                    let secret_index = self.places.get(secret_index).copied().unwrap_or(secret_index);
+                    return Ok(Trusted::Delivery { secret_index, once });
+                }
+                Verdict::Invalid(reason) => return Err(self.doubted(Untrusted::Invalid(reason))),
+                Verdict::Misconfigured(reason) => return Err(self.doubted(Untrusted::Misconfigured(reason))),
+            };
+            let document = documents.get(&url, fetch_timeout(now, deadline)).await.map_err(Untrusted::NotFetched)?;
+            fetched.insert(url, document.to_vec());
+        }
+        Err(Untrusted::TooManyDocuments)
     }
 
-    /// What the profile's verdict over the readable secrets means; gives the configured place of the one that matched.
-    pub fn judge(self, verdict: &Verdict) -> Result<usize, Untrusted> {
-        if let Verdict::Valid { secret_index, .. } = verdict {
-            return Ok(self.places.get(*secret_index).copied().unwrap_or(*secret_index));
+    /// The secret that could not be read may have been the right one.
+    fn doubted(self, otherwise: Untrusted) -> Untrusted {
+        match self.unreadable {
+            Some((index, source)) => Untrusted::SecretUnreadable { index, source },
+            None => otherwise,
         }
-        if let Some((index, source)) = self.unreadable {
-            return Err(Untrusted::SecretUnreadable { index, source });
-        }
-        Err(match verdict {
-            Verdict::Invalid(reason) => Untrusted::Invalid(*reason),
-            Verdict::Misconfigured(reason) => Untrusted::Misconfigured(*reason),
-            Verdict::NeedsFetch { .. } | Verdict::Valid { .. } => Untrusted::NotFetched,
-        })
     }
 }

@@ -36,6 +36,9 @@ pub enum EndpointError {
     /// Its configuration cannot be used.
     #[error("the integration's profile cannot be used")]
     Broken(#[source] Box<ProfileError>),
+    /// It says nothing of whose events it takes, and anybody can have this provider sign.
+    #[error("the provider signs for anybody, and the integration lists no `tenants`")]
+    NoTenants,
     /// Its configuration cannot be read now.
     #[error("the configuration could not be read")]
     Unreadable(#[from] LedgerError),
@@ -78,6 +81,9 @@ impl Endpoints {
         let profile = self.profiles.get(&integration.provider).map_err(broken)?.ok_or(EndpointError::NoProfile)?;
         let response_budget = profile.response_budget();
         let profile = profile.configure(integration.variant.as_deref(), integration.verify.as_ref()).map_err(broken)?;
+        if profile.requires_tenants() && integration.tenants.is_empty() {
+            return Err(EndpointError::NoTenants);
+        }
         Ok(Endpoint { integration, profile, response_budget })
     }
 

@@ -13,17 +13,21 @@ pub mod answer;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hookbox_core::digest::Digest;
+use hookbox_core::event::Event;
+use hookbox_core::integration::Integration;
+use hookbox_core::key::ReceiptId;
 use hookbox_core::receipt::Arrival;
 use hookbox_core::surroundings::Clock;
 use hookbox_core::time::Timestamp;
-use hookbox_ledger::Ledger;
-use hookbox_providers::{Fetched, Handshake, Profiles};
-use hookbox_runtime::{Metrics, Secrets};
+use hookbox_ledger::{Ledger, LedgerError, TokenUse};
+use hookbox_providers::{Answer, Once, Profiles};
+use hookbox_runtime::{Documents, Metrics, Secrets};
 use lambda_http::{Body, Request, Response};
 
 use accept::{Intake, Outcome};
 use answer::{Refused, of_profile, refusal, refusal_for, success};
-use authenticate::{EndpointSecrets, Untrusted};
+use authenticate::{EndpointSecrets, Trusted, Untrusted, fetch_timeout};
 use endpoint::{Endpoint, EndpointError, Endpoints};
 use report::{EndpointReport, Report};
 use request::Incoming;
@@ -36,14 +40,22 @@ pub struct Ingest {
     ledger: Ledger,
     endpoints: Endpoints,
     secrets: Secrets,
+    documents: Documents,
     clock: Arc<dyn Clock>,
     metrics: Metrics,
 }
 
 impl Ingest {
     /// Assembles the function.
-    pub fn new(ledger: Ledger, profiles: Profiles, secrets: Secrets, clock: Arc<dyn Clock>, metrics: Metrics) -> Self {
-        Self { ledger, endpoints: Endpoints::new(profiles), secrets, clock, metrics }
+    pub fn new(
+        ledger: Ledger,
+        profiles: Profiles,
+        secrets: Secrets,
+        documents: Documents,
+        clock: Arc<dyn Clock>,
+        metrics: Metrics,
+    ) -> Self {
+        Self { ledger, endpoints: Endpoints::new(profiles), secrets, documents, clock, metrics }
     }
 
     /// Answers one request; `deadline` is the end of the invocation.
@@ -94,15 +106,14 @@ impl Ingest {
         let reading = EndpointSecrets::read(&self.secrets, endpoint);
         let secrets = tokio::time::timeout(deadline.since(now), reading).await;
         let secrets = secrets.map_err(|_| report.untrusted(&Untrusted::SecretsTooSlow))?;
-        let nothing = Fetched::nothing();
-        let verdict = match endpoint.profile.handshake(&delivered, secrets.readable(), &nothing, now) {
-            Some(Handshake::Answer(answer)) => return Ok(of_profile(&answer)),
-            // Nothing here fetches a confirmation yet.
-            Some(Handshake::Confirm { .. }) => return Err(report.untrusted(&Untrusted::NotFetched)),
-            Some(Handshake::Refused(verdict)) => verdict,
-            None => endpoint.profile.verify(&delivered, secrets.readable(), &nothing, now),
+        let trusted = secrets.authenticate(endpoint, &delivered, &self.documents, now, deadline).await;
+        let (secret_index, once) = match trusted.map_err(|untrusted| report.untrusted(&untrusted))? {
+            Trusted::Delivery { secret_index, once } => (secret_index, once),
+            Trusted::Handshake(answer) => return Ok(of_profile(&answer)),
+            Trusted::Confirmation { url, tenant, answer } => {
+                return self.confirm(endpoint, &url, tenant.as_deref(), &answer, report, deadline).await;
+            }
         };
-        let secret_index = secrets.judge(&verdict).map_err(|untrusted| report.untrusted(&untrusted))?;
         let mut delivery = endpoint.profile.decode(&delivered).map_err(|error| report.undecodable(&error))?;
         let came = delivery.events.len();
         delivery.events.retain(|event| endpoint.integration.takes_tenant(event.tenant.as_deref()));
@@ -111,6 +122,12 @@ impl Ingest {
         }
         if delivery.events.is_empty() {
             return Err(Refused::ForeignTenant);
+        }
+        if let Some(once) = once {
+            self.spend(endpoint, once, &delivery.events, now, deadline).await.map_err(|unspent| match unspent {
+                Unspent::Used => report.untrusted(&Untrusted::TokenUsed),
+                Unspent::Unknown(error) => report.not_stored(&error.into()),
+            })?;
         }
         let arrival = Arrival {
             at: now,
@@ -129,6 +146,58 @@ impl Ingest {
         report.stored(&outcomes, secret_index);
         Ok(acknowledge(endpoint, &delivered, &outcomes))
     }
+
+    /// Tells the provider that this endpoint wants the deliveries of a tenant that it takes.
+    async fn confirm(
+        &self,
+        endpoint: &Endpoint,
+        url: &str,
+        tenant: Option<&str>,
+        answer: &Answer,
+        report: &EndpointReport<'_>,
+        deadline: Timestamp,
+    ) -> Result<Response<Body>, Refused> {
+        if !endpoint.integration.takes_tenant(tenant) {
+            report.foreign_tenants(1);
+            return Err(Refused::ForeignTenant);
+        }
+        let visited = self.documents.visit(url, fetch_timeout(self.clock.now(), deadline)).await;
+        visited.map_err(|error| report.untrusted(&Untrusted::NotFetched(error)))?;
+        Ok(of_profile(answer))
+    }
+
+    /// Uses up what the signature may vouch for once only, for exactly these events.
+    async fn spend(
+        &self,
+        endpoint: &Endpoint,
+        once: Once,
+        events: &[Event],
+        now: Timestamp,
+        deadline: Timestamp,
+    ) -> Result<(), Unspent> {
+        let Integration { provider, account, .. } = &endpoint.integration;
+        let mut receipts: Vec<_> = events
+            .iter()
+            .map(|event| ReceiptId::derive(provider, account, &event.identity, None).to_string())
+            .collect();
+        receipts.sort_unstable();
+        let identity = Digest::of(receipts.join(",").as_bytes());
+        let expires_at = now.plus(once.remember_for).to_epoch_seconds();
+        let ledger = self.ledger.until(deadline);
+        match ledger.use_token(provider, account, once.token, identity, expires_at).await {
+            Ok(TokenUse::Ours) => Ok(()),
+            Ok(TokenUse::Another) => Err(Unspent::Used),
+            Err(error) => Err(Unspent::Unknown(error)),
+        }
+    }
+}
+
+/// Why what a signature may vouch for once only does not vouch for a delivery.
+enum Unspent {
+    /// It was used for other events.
+    Used,
+    /// Nobody knows.
+    Unknown(LedgerError),
 }
 
 fn acknowledge(

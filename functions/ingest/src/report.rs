@@ -42,7 +42,10 @@ impl<'a> Report<'a> {
                 self.metrics.count(Metric::UnknownIntegration, &[], 1);
                 Refused::Unauthorized
             }
-            EndpointError::NoProfile | EndpointError::Broken(_) | EndpointError::Unreadable(_) => {
+            EndpointError::NoProfile
+            | EndpointError::Broken(_)
+            | EndpointError::NoTenants
+            | EndpointError::Unreadable(_) => {
                 tracing::error!(request_id, error = chain(error), "the endpoint cannot be used");
                 self.metrics.count(Metric::VerifierBroken, &[], 1);
                 Refused::Unavailable
@@ -67,10 +70,22 @@ impl EndpointReport<'_> {
                 metrics.count(Metric::VerificationFailed, &dimensions, 1);
                 Refused::Unauthorized
             }
+            Untrusted::TokenUsed => {
+                tracing::error!(
+                    request_id,
+                    provider,
+                    account,
+                    "a signed token came again with another event: a forgery"
+                );
+                let dimensions = [(Dimension::Provider, *provider), (Dimension::Reason, "token-used")];
+                metrics.count(Metric::VerificationFailed, &dimensions, 1);
+                Refused::Unauthorized
+            }
             Untrusted::Misconfigured(_)
             | Untrusted::SecretUnreadable { .. }
             | Untrusted::SecretsTooSlow
-            | Untrusted::NotFetched => {
+            | Untrusted::NotFetched(_)
+            | Untrusted::TooManyDocuments => {
                 tracing::error!(request_id, provider, account, error = chain(untrusted), "verification cannot work");
                 metrics.count(Metric::VerifierBroken, &[(Dimension::Provider, provider)], 1);
                 Refused::Unavailable

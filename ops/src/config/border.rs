@@ -17,7 +17,7 @@ use super::wire::{File, IntegrationTable, OperationTable};
 pub struct Places {
     /// `provider = …`
     pub provider: Range<usize>,
-    /// `secrets = …`
+    /// `secrets = …`, or else the provider.
     pub secrets: Range<usize>,
     /// `variant = …`, or else the provider.
     pub variant: Range<usize>,
@@ -74,7 +74,7 @@ fn integration(table: &IntegrationTable, problems: &mut Vec<Problem>) -> Option<
         provider: table.provider.get_ref().clone(),
         account: table.account.get_ref().clone(),
         rev: 0,
-        secrets: table.secrets.get_ref().0.clone(),
+        secrets: table.secrets.as_ref().map(|secrets| secrets.get_ref().0.clone()).unwrap_or_default(),
         variant: table.variant.as_ref().map(|variant| variant.get_ref().clone()),
         verify: table.verify.as_ref().map(|verify| verify.get_ref().clone()),
         tenants: table.tenants.clone(),
@@ -114,7 +114,7 @@ impl Places {
         let provider = table.provider.span();
         let or_provider = |place: Option<Range<usize>>| place.unwrap_or_else(|| provider.clone());
         Self {
-            secrets: table.secrets.span(),
+            secrets: or_provider(table.secrets.as_ref().map(Spanned::span)),
             variant: or_provider(table.variant.as_ref().map(Spanned::span)),
             verify: or_provider(table.verify.as_ref().map(Spanned::span)),
             receipt_retention: or_provider(table.receipt_retention.as_ref().map(Spanned::span)),
@@ -130,7 +130,6 @@ impl Places {
             position.and_then(|i| self.operations.get(i)).map_or(&self.provider, part).clone()
         };
         match invalid {
-            InvalidIntegration::NoSecrets => self.secrets.clone(),
             InvalidIntegration::DuplicateOperation(name) => of(name, |places| &places.name),
             InvalidIntegration::TooManyOperations(_) => self.provider.clone(),
             InvalidIntegration::Timeout(name) => of(name, |places| &places.timeout),

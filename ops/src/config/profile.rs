@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hookbox_providers::{Profile, Profiles};
+use hookbox_providers::{Configured, Profile, ProfileError, Profiles};
 
 use super::source::{InvalidFile, Problem};
 use super::{ConfigFile, Declared, text::period};
@@ -38,16 +38,9 @@ impl ConfigFile {
 
 fn check(declared: &Declared, profile: &Profile, short: ShortRetention, problems: &mut Vec<Problem>) {
     let (integration, places) = (&declared.integration, &declared.places);
-    if let Err(error) = profile.configure(integration.variant.as_deref(), integration.verify.as_ref()) {
-        let about_variant = integration.variant.is_some() && error.key == "variant";
-        problems.push(if about_variant {
-            let known: Vec<_> = profile.variants().map(|name| format!("variant = \"{name}\"")).collect();
-            let write = if known.is_empty() { "it without `variant`".to_owned() } else { known.join(" or ") };
-            let says = format!("{} is not verified in a way of this name", profile.title());
-            Problem::new(places.variant.clone(), says).write(write)
-        } else {
-            Problem::new(places.verify.clone(), error.to_string())
-        });
+    match profile.configure(integration.variant.as_deref(), integration.verify.as_ref()) {
+        Ok(configured) => check_trust(declared, profile, &configured, problems),
+        Err(error) => problems.push(unusable(declared, profile, &error)),
     }
     let horizon = profile.retry_horizon().unwrap_or(Duration::ZERO);
     if integration.retention.receipt < horizon && short == ShortRetention::Refuse {
@@ -59,5 +52,30 @@ fn check(declared: &Declared, profile: &Profile, short: ShortRetention, problems
         let write =
             format!("receipt_retention = \"{}\" or more, or apply with --accept-short-retention", period(horizon));
         problems.push(Problem::new(places.receipt_retention.clone(), says).write(write));
+    }
+}
+
+fn unusable(declared: &Declared, profile: &Profile, error: &ProfileError) -> Problem {
+    let (integration, places) = (&declared.integration, &declared.places);
+    if integration.variant.is_none() || error.key != "variant" {
+        return Problem::new(places.verify.clone(), error.to_string());
+    }
+    let known: Vec<_> = profile.variants().map(|name| format!("variant = \"{name}\"")).collect();
+    let write = if known.is_empty() { "it without `variant`".to_owned() } else { known.join(" or ") };
+    let says = format!("{} is not verified in a way of this name", profile.title());
+    Problem::new(places.variant.clone(), says).write(write)
+}
+
+/// Whether a delivery can be told from anybody else's.
+fn check_trust(declared: &Declared, profile: &Profile, configured: &Configured, problems: &mut Vec<Problem>) {
+    let (integration, places) = (&declared.integration, &declared.places);
+    if configured.needs_secret() && integration.secrets.is_empty() {
+        let says = "no secrets: no delivery could ever be verified";
+        problems.push(Problem::new(places.secrets.clone(), says).write("secrets = [\"ssm:/hookbox/…\"]"));
+    }
+    if configured.requires_tenants() && integration.tenants.is_empty() {
+        let says = format!("no tenants: anybody can have {} sign for a tenant of their own", profile.title());
+        problems
+            .push(Problem::new(places.provider.clone(), says).write("tenants = [\"…\"], those whose events you want"));
     }
 }

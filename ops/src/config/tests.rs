@@ -123,12 +123,37 @@ fn the_checks_of_the_core_point_into_the_file() {
     );
     insta::assert_snapshot!(operation(&twice));
     insta::assert_snapshot!(problems(
-        "[[integration]]\nprovider = \"stripe\"\naccount = \"a\"\nsecrets = []\n\n[[integration]]\nprovider = \"stripe\"\naccount = \"b\"\nsecrets = [\"env:S\"]\npayload_retention = \"1d\"\n"
+        "[[integration]]\nprovider = \"stripe\"\naccount = \"b\"\nsecrets = [\"env:S\"]\npayload_retention = \"1d\"\n"
     ));
     insta::assert_snapshot!(problems(
         "[[integration]]\nprovider = \"stripe\"\naccount = \"a\"\nsecrets = [\"env:S\"]\n\n[[integration]]\nprovider = \"stripe\"\naccount = \"a\"\nsecrets = [\"env:S\"]\n"
     ));
     insta::assert_snapshot!(problems(""));
+}
+
+#[test]
+fn what_anybody_could_forge_is_refused() {
+    let file = "\
+[[integration]]
+provider = \"stripe\"
+account = \"a\"
+secrets = []
+
+[[integration]]
+provider = \"github\"
+account = \"a\"
+
+[[integration]]
+provider = \"aws-sns\"
+account = \"a\"
+";
+    let file = ConfigFile::parse(Source::new("hookbox.toml", file)).unwrap();
+    let problems = file.check(&Profiles::built_in(), ShortRetention::Accept).unwrap_err();
+    insta::assert_snapshot!(problems);
+    let tenants =
+        "[[integration]]\nprovider = \"aws-sns\"\naccount = \"a\"\ntenants = [\"arn:aws:sns:eu-west-1:1:t\"]\n";
+    let file = ConfigFile::parse(Source::new("hookbox.toml", tenants)).unwrap();
+    file.check(&Profiles::built_in(), ShortRetention::Accept).unwrap();
 }
 
 #[test]

@@ -29,7 +29,7 @@ pub struct IntegrationTable {
     /// The path segment that its deliveries come to.
     pub account: Spanned<Account>,
     /// References to the secrets that verify a delivery.
-    pub secrets: Spanned<Secrets>,
+    pub secrets: Option<Spanned<Secrets>>,
     /// One of the profile's ways to verify.
     pub variant: Option<Spanned<String>>,
     /// Replaces parts of the profile's verification.

@@ -184,9 +184,6 @@ impl fmt::Display for SecretRef {
 /// A configuration that cannot keep the promises, and what to change.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidIntegration {
-    /// No secret, so no delivery could ever be verified.
-    #[error("no secrets: name at least one, as `ssm:/path` or `env:NAME`")]
-    NoSecrets,
     /// Two operations of one name would share one job.
     #[error("operation `{0}` is named twice: every operation needs a name of its own")]
     DuplicateOperation(OperationName),
@@ -236,9 +233,6 @@ impl Integration {
 
     /// Checks everything that does not need the provider's profile.
     pub fn validate(&self) -> Result<(), InvalidIntegration> {
-        if self.secrets.is_empty() {
-            return Err(InvalidIntegration::NoSecrets);
-        }
         if self.operations.len() > MAX_OPERATIONS {
             return Err(InvalidIntegration::TooManyOperations(self.operations.len()));
         }

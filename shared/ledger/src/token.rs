@@ -22,17 +22,17 @@ pub enum TokenUse {
 
 impl Ledger {
     /// Uses a token for what has this identity. Doing it again with the same identity changes nothing, so a delivery
-    /// that is repeated passes. The token is stored as its digest and forgotten at `expires_at`, which must lie beyond
-    /// the time for which its signature is accepted.
+    /// that is repeated passes. The token, known here by its digest only, is forgotten at `expires_at`, which must lie
+    /// beyond the time for which its signature is accepted.
     pub async fn use_token(
         &self,
         provider: &Provider,
         account: &Account,
-        token: &str,
+        token: Digest,
         identity: Digest,
         expires_at: EpochSeconds,
     ) -> Result<TokenUse, LedgerError> {
-        let key = Key::new(key::token(provider, account, Digest::of(token.as_bytes())), key::TOKEN);
+        let key = Key::new(key::token(provider, account, token), key::TOKEN);
         let stored = bytes(identity.as_bytes());
         let mut unused = Expression::default();
         let (pk, schema, known) = (unused.name("pk"), unused.name("schema"), unused.name("identity"));

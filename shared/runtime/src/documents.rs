@@ -5,7 +5,7 @@
 //! nobody can make use of us: https only, no redirects, no proxies, a bound on the answer's size and time.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt as _};
@@ -44,12 +44,15 @@ pub enum FetchError {
     NoAnswer(String),
 }
 
+/// Documents by their addresses, each with the time at which it was fetched.
+type Known = HashMap<String, (Arc<[u8]>, Timestamp)>;
+
 /// Documents with a memory.
 #[derive(Clone)]
 pub struct Documents {
     fetch: Arc<dyn Fetch>,
     clock: Arc<dyn Clock>,
-    known: Arc<Mutex<HashMap<String, (Arc<[u8]>, Timestamp)>>>,
+    known: Arc<Mutex<Known>>,
 }
 
 impl Documents {
@@ -78,7 +81,7 @@ impl Documents {
         self.fetch.get(url, within).await.map(|_| ())
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, HashMap<String, (Arc<[u8]>, Timestamp)>> {
+    fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -170,7 +173,11 @@ mod tests {
     impl Fetch for Numbers {
         fn get<'a>(&'a self, url: &'a str, _: Duration) -> BoxFuture<'a, Result<Vec<u8>, FetchError>> {
             let number = self.0.fetch_add(1, Ordering::SeqCst);
-            let answer = if url.contains("gone") { Err(FetchError::Status(404)) } else { Ok(vec![u8::try_from(number % 256).unwrap()]) };
+            let answer = if url.contains("gone") {
+                Err(FetchError::Status(404))
+            } else {
+                Ok(vec![u8::try_from(number % 256).unwrap()])
+            };
             std::future::ready(answer).boxed()
         }
     }

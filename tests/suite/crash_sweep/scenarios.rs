@@ -65,6 +65,18 @@ fn an_unknown_outcome_where_the_key_is_remembered() {
     sweep("unknown, key", &one_event(&["key"], vec![loses], vec![]), |world| jobs(world, &[("key", "completed", 1)]));
 }
 
+/// Whoever dies in its call leaves a lease behind; a day later the destination has forgotten the key.
+#[test]
+fn an_unknown_outcome_where_the_key_is_forgotten() {
+    let work = Step::Work { most: 10, first: 0 };
+    let steps = vec![Step::Deliver(Delivery::one(Single, 1)), Step::Dispatch, work, Step::Wait(90_000), Step::Settle];
+    sweep("forgotten key", &History::of_single(&["key"], steps), |world| {
+        let ends = [("completed", 1), ("review", 1), ("review", 0)];
+        let fits = |(status, effects)| jobs(world, &[("key", status, effects)]);
+        ends.into_iter().map(fits).find(Result::is_ok).unwrap_or_else(|| jobs(world, &[("key", "completed", 1)]))
+    });
+}
+
 #[test]
 fn an_unknown_outcome_that_is_found() {
     let loses = Step::Be("reconcile", Mood::First(1, Manner::LosesTheAnswer));

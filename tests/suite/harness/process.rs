@@ -12,7 +12,7 @@ use hookbox_ledger::Ledger;
 use hookbox_ledger::test_support::TestRandom;
 use hookbox_providers::Profiles;
 use hookbox_queue::Queue;
-use hookbox_runtime::{Metrics, Secrets};
+use hookbox_runtime::{Documents, Https, Metrics, Secrets};
 use hookbox_sweeper::Sweeper;
 use hookbox_worker::operation::sqs::SqsOperation;
 use hookbox_worker::{Surroundings, Worker};
@@ -64,7 +64,10 @@ impl World {
     pub(crate) fn ingest(&self) -> Arc<Ingest> {
         living(&self.processes.ingest, || {
             let metrics = self.metrics("ingest");
-            Ingest::new(self.ledger(), Profiles::built_in(), self.secrets(), Arc::new(self.clock.clone()), metrics)
+            let clock = Arc::new(self.clock.clone());
+            // None of the profiles here needs a document.
+            let documents = Documents::new(Arc::new(Https::default()), clock.clone());
+            Ingest::new(self.ledger(), Profiles::built_in(), self.secrets(), documents, clock, metrics)
         })
     }
 

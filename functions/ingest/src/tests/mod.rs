@@ -1,5 +1,6 @@
 //! Every answer of the function, on a real ledger.
 
+mod documents;
 mod stage;
 
 use std::sync::{Arc, Mutex};

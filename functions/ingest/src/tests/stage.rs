@@ -1,17 +1,19 @@
 //! An ingest function on a real ledger, and a provider that signs.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use futures_util::future::{BoxFuture, FutureExt as _};
 use hookbox_core::integration::{Idempotency, Integration, Operation, Retention, SecretRef, Target};
 use hookbox_core::name::{Account, Provider};
 use hookbox_core::time::Timestamp;
 use hookbox_ledger::test_support::{Faults, TestClock, TestTable};
 use hookbox_providers::{Profiles, SampleValues, Secret};
-use hookbox_runtime::{Metrics, Secrets};
+use hookbox_runtime::{Documents, Fetch, FetchError, Metrics, Secrets};
 use lambda_http::request::LambdaRequest;
 use lambda_http::{Body, Request, Response};
 use serde_json::{Value, json};
@@ -27,6 +29,7 @@ pub(super) struct Stage {
     pub(super) table: TestTable,
     pub(super) clock: TestClock,
     pub(super) faults: Faults,
+    pub(super) elsewhere: Elsewhere,
     pub(super) ingest: Ingest,
     lines: Arc<Mutex<Vec<String>>>,
 }
@@ -45,8 +48,10 @@ impl Stage {
         );
         let secrets = Secrets::new(&table.config(), Arc::new(clock.clone())).with_environment(environment);
         let ledger = table.ledger_through(&faults);
-        let ingest = Ingest::new(ledger, Profiles::built_in(), secrets, Arc::new(clock.clone()), metrics);
-        Self { table, clock, faults, ingest, lines }
+        let elsewhere = Elsewhere::default();
+        let documents = Documents::new(Arc::new(elsewhere.clone()), Arc::new(clock.clone()));
+        let ingest = Ingest::new(ledger, Profiles::built_in(), secrets, documents, Arc::new(clock.clone()), metrics);
+        Self { table, clock, faults, elsewhere, ingest, lines }
     }
 
     /// A stage with an integration of this provider called `demo`, one operation, and both secrets.
@@ -82,10 +87,26 @@ impl Stage {
     }
 }
 
+/// What can be fetched, and what was.
+#[derive(Clone, Default)]
+pub(super) struct Elsewhere {
+    pub(super) documents: Arc<Mutex<HashMap<String, Vec<u8>>>>,
+    pub(super) fetched: Arc<Mutex<Vec<String>>>,
+}
+
+impl Fetch for Elsewhere {
+    fn get<'a>(&'a self, url: &'a str, _: Duration) -> BoxFuture<'a, Result<Vec<u8>, FetchError>> {
+        self.fetched.lock().unwrap().push(url.to_owned());
+        let document = self.documents.lock().unwrap().get(url).cloned();
+        std::future::ready(document.ok_or(FetchError::Status(503))).boxed()
+    }
+}
+
 fn environment(name: &str) -> Option<String> {
     match name {
         "SECRET" => Some(SECRET.to_owned()),
         "OLD_SECRET" => Some(OLD_SECRET.to_owned()),
+        "MAILGUN" => Some("key-3ax6xnjp29jd6fds4gc373sgvjxteol0".to_owned()),
         "EMPTY" => Some(" ".to_owned()),
         _ => None,
     }

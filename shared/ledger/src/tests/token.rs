@@ -5,6 +5,7 @@ use crate::test_support::Fault;
 async fn use_token(ledger: &Ledger, account: &str, token: &str, identity: &str) -> TokenUse {
     let (provider, account) = ("mailgun".parse().unwrap(), account.parse().unwrap());
     let expires_at = START.plus(DAY).to_epoch_seconds();
+    let token = Digest::of(token.as_bytes());
     ledger.use_token(&provider, &account, token, Digest::of(identity.as_bytes()), expires_at).await.unwrap()
 }
 
@@ -28,13 +29,10 @@ async fn a_use_whose_answer_was_lost_is_ours() {
 }
 
 #[tokio::test]
-async fn a_token_is_stored_as_its_digest_and_forgotten() {
+async fn a_token_is_forgotten() {
     let world = World::new().await;
-    use_token(&world.ledger, "demo", "t-secret", "delivered 1").await;
-    let items = world.table.items().await;
-    assert_eq!(items.len(), 1);
-    assert!(!format!("{items:?}").contains("t-secret"));
+    use_token(&world.ledger, "demo", "t1", "delivered 1").await;
     world.clock.advance(DAY + Duration::from_secs(1));
     world.table.database().sweep_ttl().unwrap();
-    assert!(world.table.items().await.is_empty());
+    assert_eq!(use_token(&world.ledger, "demo", "t1", "delivered 2").await, TokenUse::Ours);
 }
