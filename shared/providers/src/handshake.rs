@@ -41,7 +41,8 @@ pub enum Handshake {
         /// The answer afterwards.
         answer: Answer,
     },
-    /// A handshake that nobody vouches for; the verdict is not `Valid`.
+    /// A handshake that nobody vouches for; the verdict is not `Valid`. With `NeedsFetch` it is asked about again once
+    /// that has been fetched.
     Refused(Verdict),
 }
 

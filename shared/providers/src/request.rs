@@ -28,7 +28,7 @@ impl<'a> Request<'a> {
     /// The URL that a provider signs: the configured one with the query as it was sent. The sender may choose the query
     /// because the signature covers it; scheme, host and path are ours.
     pub(crate) fn signed_url(&self) -> Option<String> {
-        let url = self.url?.split('?').next()?;
+        let url = self.url?;
         Some(match self.query {
             Some(query) if !query.is_empty() => format!("{url}?{query}"),
             _ => url.to_owned(),

@@ -44,6 +44,8 @@ fn slack_is_sent_its_challenge_back_as_plain_text() {
     assert_eq!((answer.status, answer.content_type.as_deref()), (200, Some("text/plain")));
     assert_eq!(answer.body, "3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P");
     assert_eq!(signed("slack/-", &payload("slack/event_callback.message.json"), &[]), None);
+    let checked = signed("slack/-", b"ssl_check=1&token=t", &[]);
+    assert!(matches!(checked, Some(Handshake::Answer(Answer { status: 200, .. }))), "{checked:?}");
     for bad in ["<script>", &"a".repeat(257), "a b", "a\\nb"] {
         let body = format!(r#"{{"type":"url_verification","challenge":"{bad}"}}"#);
         assert_eq!(signed("slack/-", body.as_bytes(), &[]), None, "{bad}");

@@ -6,7 +6,7 @@ mod ways;
 
 use std::time::Duration;
 
-use hookbox_core::event::{Event, Identity, IdentityWindow};
+use hookbox_core::event::{Disposition, Event, Identity, IdentityWindow};
 use hookbox_providers::Request;
 use ways::configured;
 
@@ -92,6 +92,7 @@ fn what_no_rule_of_meta_knows_by_name_is_kept_by_its_content() {
     let body = r#"{"entry":[{"id":"1","messaging":[{"sender":{"id":"5"},"timestamp":7,"optin":{"ref":"r"}},{"sender":{"id":"5"},"timestamp":7,"novelty":{}}]}]}"#;
     let events = events("facebook", &[], body);
     assert_eq!(events[0].kind, "optin");
+    assert_eq!((events[1].kind.as_str(), &events[1].disposition), ("messaging", &Disposition::Accepted));
     assert!(id(&events[0]).starts_with("facebook:1:5:7:"), "{:?}", events[0].identity);
     let change = r#"{"entry":[{"id":"1","changes":[{"field":"account_update","value":{"event":"X"}}]}]}"#;
     let weak = one("whatsapp", &[], change);

@@ -23,6 +23,16 @@ fn every_built_in_profile_is_read_under_its_own_name() {
 }
 
 #[test]
+fn the_page_about_providers_is_what_the_profiles_say() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/providers.md");
+    let page = Profiles::built_in().page();
+    if std::fs::read_to_string(path).ok().as_deref() != Some(page.as_str()) {
+        std::fs::write(format!("{path}.new"), page).unwrap();
+        panic!("docs/providers.md is not what the profiles say; docs/providers.md.new is");
+    }
+}
+
+#[test]
 fn a_profile_that_is_wrong_says_where() {
     let good = Profiles::built_in().text("stripe").unwrap();
     let line = |needle: &str| 1 + good.lines().position(|line| line.contains(needle)).unwrap();

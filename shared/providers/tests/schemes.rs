@@ -304,6 +304,41 @@ fn paypal_is_believed_only_with_a_certificate_that_somebody_vouches_for() {
     }
 }
 
+/// A delivery that this certificate signed, judged by a profile that trusts the authority of our own, or does not.
+fn paypal_of_our_own(name: &str, trusts: bool, now: &str) -> Verdict {
+    let read =
+        |file: &str| std::fs::read_to_string(format!("{}/tests/paypal/{file}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let profiles = Profiles::built_in();
+    let paypal = profiles.get(&"paypal".parse().unwrap()).unwrap().unwrap();
+    let verify = json!({"trusted": read("ca.pem"), "tolerance": "3000d"});
+    let paypal = paypal.configure(None, trusts.then_some(&verify)).unwrap();
+    let url = "https://api.paypal.com/v1/notifications/certs/CERT-1";
+    let headers = [
+        ("PAYPAL-TRANSMISSION-ID", "id-1".to_owned()),
+        ("PAYPAL-TRANSMISSION-TIME", "2026-01-01T00:00:00Z".to_owned()),
+        ("PAYPAL-AUTH-ALGO", "SHA256withRSA".to_owned()),
+        ("PAYPAL-CERT-URL", url.to_owned()),
+        ("PAYPAL-TRANSMISSION-SIG", read(&format!("{name}.sig"))),
+    ];
+    let headers = headers.map(|(name, value)| (name.to_owned(), value));
+    let request = Request { headers: &headers, body: br#"{"id":"WH-1","event_type":"T"}"#, ..ways::empty() };
+    let mut fetched = Fetched::nothing();
+    fetched.insert(url.to_owned(), read(&format!("{name}.pem")).into_bytes());
+    let now = Timestamp::parse_rfc3339(now).unwrap();
+    paypal.verify(&request, &[secret("other"), secret("WEBHOOK_ID")], &fetched, now)
+}
+
+#[test]
+fn the_chain_the_name_and_the_dates_of_a_certificate_count() {
+    let now = "2027-01-01T00:00:00Z";
+    let valid = paypal_of_our_own("leaf", true, now);
+    assert!(matches!(valid, Verdict::Valid { secret_index: 1, .. }), "{valid:?}");
+    let bad = Verdict::Invalid(Reason::BadCertificate);
+    assert_eq!(paypal_of_our_own("leaf", false, now), bad, "nobody knows the authority");
+    assert_eq!(paypal_of_our_own("other", true, now), bad, "another name");
+    assert_eq!(paypal_of_our_own("leaf", true, "2026-01-01T00:00:00Z"), bad, "not valid yet");
+}
+
 #[test]
 fn a_token_of_google_is_for_one_audience_and_one_account() {
     let profiles = Profiles::built_in();
@@ -325,6 +360,8 @@ fn a_token_of_google_is_for_one_audience_and_one_account() {
         other[field] = json!("other");
         assert_eq!(judge(other), Verdict::Invalid(Reason::CredentialMismatch), "{field}");
     }
+    let none = judge(vector("google-pubsub", "alg_none"));
+    assert_eq!(none, Verdict::Invalid(Reason::NoUsableSignature), "the sender does not choose the algorithm");
     let mut unknown = vector("google-pubsub", "iss_without_scheme");
     unknown["secret"] = json!(unknown["secret"].as_str().unwrap().replace("testkid1", "testkid2"));
     assert_eq!(judge(unknown), Verdict::Invalid(Reason::UnknownKey));

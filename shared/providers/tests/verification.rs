@@ -299,6 +299,7 @@ proptest! {
             prop_assert!(!valid);
             let _ = configured.handshake(&request, &secrets, &Fetched::nothing(), NOW);
             let _ = configured.decode(&request);
+            let _ = configured.acknowledgement(&request);
         }
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod duration;
 pub(crate) mod error;
 pub(crate) mod file;
 mod overrides;
+mod page;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -284,10 +285,10 @@ impl Configured {
     /// The answer that this provider wants to a delivery after everything is committed; `None` for Hookbox's own.
     pub fn acknowledgement(&self, request: &Request<'_>) -> Option<&Answer> {
         let shared = &self.0.shared;
-        if let [only] = shared.acknowledgements.as_slice()
-            && only.when.is_empty()
-        {
-            return Some(&only.answer);
+        // Most say nothing, or the same to everything: then the body need not be read again.
+        let first = shared.acknowledgements.first()?;
+        if first.when.is_empty() {
+            return Some(&first.answer);
         }
         let wanted = |view: &View<'_>| {
             let mut candidates = shared.acknowledgements.iter();

@@ -1,6 +1,8 @@
 //! PayPal: RSA over ids, time and the body's CRC-32, with a certificate that the request names. The CRC binds the body by
 //! 32 bits only; what else binds it is TLS. The integration's secret is the webhook's id.
 
+use std::time::Duration;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hookbox_core::time::Timestamp;
@@ -24,7 +26,7 @@ use crate::verdict::{Fetched, Match, Reason, Refusal};
 pub(crate) struct PayPal {
     tolerance: Option<Tolerance>,
     untimed: bool,
-    /// Certificates that are trusted as they are, beside those that a public authority vouches for.
+    /// Certificates that are trusted beside those of public authorities: the signing one itself, or who issued it.
     trusted: Vec<Vec<u8>>,
 }
 
@@ -96,23 +98,22 @@ impl PayPal {
         if !named || !(self.untimed || leaf.is_valid_at(now)) {
             return None;
         }
-        (self.trusted.contains(first) || is_vouched_for(first, intermediates, now)).then_some(leaf)
+        (self.trusted.contains(first) || self.is_vouched_for(first, intermediates, now)).then_some(leaf)
     }
-}
 
-/// Whether a public certificate authority vouches for the certificate.
-fn is_vouched_for(leaf: &[u8], intermediates: &[Vec<u8>], now: Timestamp) -> bool {
-    let leaf = CertificateDer::from(leaf);
-    let Ok(end_entity) = webpki::EndEntityCert::try_from(&leaf) else { return false };
-    let intermediates: Vec<CertificateDer<'_>> =
-        intermediates.iter().map(|der| CertificateDer::from(der.as_slice())).collect();
-    let anchors: Vec<_> = webpki_root_certs::TLS_SERVER_ROOT_CERTS
-        .iter()
-        .filter_map(|root| webpki::anchor_from_trusted_cert(root).ok())
-        .collect();
-    let seconds = u64::try_from(now.as_millis().div_euclid(1000)).unwrap_or(0);
-    let time = UnixTime::since_unix_epoch(std::time::Duration::from_secs(seconds));
-    let usage = webpki::KeyUsage::server_auth();
-    let algorithms = webpki::ALL_VERIFICATION_ALGS;
-    end_entity.verify_for_usage(algorithms, &anchors, &intermediates, time, usage, None, None).is_ok()
+    /// Whether an authority vouches for the certificate, by the chain that was fetched with it.
+    fn is_vouched_for(&self, leaf: &[u8], intermediates: &[Vec<u8>], now: Timestamp) -> bool {
+        let leaf = CertificateDer::from(leaf);
+        let Ok(end_entity) = webpki::EndEntityCert::try_from(&leaf) else { return false };
+        let certificate = |der: &'_ Vec<u8>| CertificateDer::from(der.clone());
+        let intermediates: Vec<_> = intermediates.iter().map(certificate).collect();
+        let trusted: Vec<_> = self.trusted.iter().map(certificate).collect();
+        let roots = webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter().chain(&trusted);
+        let anchors: Vec<_> = roots.filter_map(|root| webpki::anchor_from_trusted_cert(root).ok()).collect();
+        let seconds = u64::try_from(now.as_millis().div_euclid(1000)).unwrap_or(0);
+        let time = UnixTime::since_unix_epoch(Duration::from_secs(seconds));
+        let usage = webpki::KeyUsage::server_auth();
+        let algorithms = webpki::ALL_VERIFICATION_ALGS;
+        end_entity.verify_for_usage(algorithms, &anchors, &intermediates, time, usage, None, None).is_ok()
+    }
 }
