@@ -21,7 +21,11 @@ pub(crate) fn history(seed: u64) -> History {
     let draw = &mut Draw::of(seed);
     let single = Some(operations(draw, 2));
     let batch = draw.once_in(2).then(|| operations(draw, 1));
-    let steps = (0..4 + draw.below(14)).map(|_| step(draw, batch.is_some())).collect();
+    let required: Vec<_> = single.iter().chain(&batch).flatten().copied().collect();
+    // Without an event nothing happens, and moods of destinations that nobody calls are none.
+    let first = [Step::Be(draw.one_of(&required), mood(draw)), Step::Deliver(Delivery::one(Single, 0))];
+    let further = (0..3 + draw.below(13)).map(|_| step(draw, batch.is_some(), &required));
+    let steps = first.into_iter().chain(further.collect::<Vec<_>>()).collect();
     let troubles = (0..draw.below(7)).map(|_| Trouble { call: draw.below(CALLS), what: what(draw) }).collect();
     History { single, batch, steps, troubles }
 }
@@ -34,12 +38,14 @@ fn operations(draw: &mut Draw, most: usize) -> Vec<&'static str> {
     chosen
 }
 
-fn step(draw: &mut Draw, batches: bool) -> Step {
+/// One of the `required` operations of both connections may be what the step is about.
+fn step(draw: &mut Draw, batches: bool, required: &[&'static str]) -> Step {
     let connection = if batches && draw.once_in(3) { Batch } else { Single };
-    let operation = draw.one_of(&OPERATIONS);
+    let operation = draw.one_of(required);
     match draw.below(36) {
-        0..=6 => Step::Deliver(delivery(draw, batches)),
-        7 => Step::DeliverAgain,
+        0..=4 => Step::Deliver(delivery(draw, batches)),
+        5 => Step::DeliverAgain,
+        6 | 7 => Step::Settle,
         8..=10 => Step::Dispatch,
         11..=14 => Step::Work { most: 1 + draw.below(10), first: draw.below(4) },
         15 => Step::Sweep,
