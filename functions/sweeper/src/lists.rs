@@ -118,8 +118,8 @@ async fn held_lists(run: &Run<'_>, entry: &DirectoryEntry) -> Result<(Vec<List>,
     for pause in &pauses.unreadable {
         run.complain(&format!("a pause of {provider}/{account}"), &pause.error);
     }
-    let paused = pauses.items.iter().map(|pause| &pause.operation);
-    let every: BTreeSet<_> = configured.iter().chain(operations).chain(paused).collect();
+    let with_pause = pauses.items.iter().map(|pause| &pause.operation);
+    let every: BTreeSet<_> = configured.iter().chain(operations).chain(with_pause).collect();
     let mut lists = Vec::new();
     for operation in every {
         // One that cannot be read stands all the same.
