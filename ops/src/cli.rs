@@ -34,7 +34,7 @@ pub struct Cli {
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done or found, 1 a negative answer, 2 wrong usage or an invalid file,
-3 could not look.
+3 could not look, or what is asked for is not allowed as things stand.
 
 Credentials, profiles and SSO are those of the `aws` command.";
 

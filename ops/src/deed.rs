@@ -81,14 +81,14 @@ impl Author {
     }
 }
 
-/// What was done to an integration, for its audit.
+/// What was done, for the audit.
 #[derive(Clone, Debug)]
 pub struct Deed {
-    /// The integration.
+    /// To what.
     pub subject: Subject,
     /// What was done, such as `pause`.
     pub what: &'static str,
-    /// The operation that it was done to.
+    /// The operation or job within it.
     pub on: Option<String>,
     /// Why.
     pub why: Option<String>,

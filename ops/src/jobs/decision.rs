@@ -103,18 +103,14 @@ impl Decision<'_> {
     async fn load(&self, table: &Table) -> Result<(Loaded, Job), Failure> {
         let loaded = table.ledger.load(&self.job.receipt).await;
         let loaded = loaded.map_err(|error| table.failure(&self.attempted(), &error))?;
-        let found = loaded.as_ref().and_then(|loaded| loaded.job(self.job)).cloned();
-        match (loaded, found) {
-            (Some(loaded), Some(job)) => Ok((loaded, job)),
-            (Some(loaded), None) if loaded.unreadable_job(self.job).is_some() => {
-                let error = loaded.unreadable_job(self.job).map_or_else(String::new, ToString::to_string);
-                Err(Failure::CouldNotLook(Trouble::new(self.attempted(), error)))
-            }
-            _ => {
-                let trouble = Trouble::new(self.attempted(), "there is none");
-                Err(Failure::Refused(trouble.advise(format!("hookbox receipts show {}", self.job.receipt))))
-            }
+        if let Some(error) = loaded.as_ref().and_then(|loaded| loaded.unreadable_job(self.job)) {
+            return Err(Failure::CouldNotLook(Trouble::new(self.attempted(), error)));
         }
+        let found = loaded.as_ref().and_then(|loaded| loaded.job(self.job)).cloned();
+        loaded.zip(found).ok_or_else(|| {
+            let trouble = Trouble::new(self.attempted(), "there is none");
+            Failure::Refused(trouble.advise(format!("hookbox receipts show {}", self.job.receipt)))
+        })
     }
 
     fn decide(&self, job: &Job, now: Timestamp, terminal: &Terminal) -> Result<Job, Failure> {
@@ -149,9 +145,9 @@ impl Decision<'_> {
         if self.verb == Verb::Dismiss {
             return Ok(());
         }
-        match table.ledger.payload(&self.job.receipt).await {
-            Ok(Some(_)) => Ok(()),
-            Ok(None) => {
+        match table.ledger.has_payload(&self.job.receipt).await {
+            Ok(true) => Ok(()),
+            Ok(false) => {
                 let trouble = Trouble::new(self.attempted(), "its payload has expired: there is nothing to send");
                 Err(Failure::Forbidden(trouble.advise("ask the provider to deliver the event again")))
             }

@@ -12,7 +12,6 @@ use hookbox_core::transition::replay::ForgottenKey;
 use crate::connection::TableArgs;
 use crate::deed::WriteArgs;
 use crate::failure::{Answer, Failure};
-
 use crate::terminal::Terminal;
 pub use decision::{Decision, Verb};
 

@@ -86,6 +86,7 @@ impl Change<'_> {
             reason,
             at: clock.now(),
         };
+        let held = HeldJobs::count(table, &pause, clock.now()).await?;
         if write {
             let who = self.author.name().await?;
             let put = table.ledger.put_pause(provider, account, operation, &pause.reason, pause.at).await;
@@ -97,7 +98,7 @@ impl Change<'_> {
             let deed = self.deed("pause", "not paused", "paused");
             deed.record(&who, &format!("{name} is paused"), table, clock).await?;
         }
-        let standing = Standing { held: HeldJobs::count(table, &pause, clock.now()).await?, pause };
+        let standing = Standing { held, pause };
         if terminal.format() == Format::Json {
             terminal.say_json(&Report { pause: PauseLine::from(&standing), written: write })?;
         } else if write {

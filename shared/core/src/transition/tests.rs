@@ -333,6 +333,26 @@ fn a_replay_opens_a_new_round_and_keeps_what_must_be_remembered() {
     assert!(replay(&done, ForgottenKey::Accept, forgotten).is_ok());
 }
 
+/// The replay is allowed, and then the call is late: a pause, a backlog, retries.
+#[test]
+fn a_replay_is_not_sent_after_the_key_is_forgotten() {
+    let op = operation(Idempotency::key());
+    let forgotten = START.plus(DEFAULT_KEY_RETENTION);
+    let just_before = forgotten.minus(Duration::from_secs(1));
+    let (job, _) = called(&pending(), &op, START);
+    for outcome in [Outcome::Done, Outcome::Permanent] {
+        let done = finished(&job, &op, outcome, START);
+        let again = replay(&done, ForgottenKey::Refuse, just_before).expect("in time");
+        assert!(matches!(claimed(&again, &op, just_before), Ok(Claimed::Call { .. })));
+        let Ok(Claimed::Review(late)) = claimed(&again, &op, forgotten) else { panic!("sent under a forgotten key") };
+        assert_eq!(late.state, State::Review { reason: ReviewReason::KeyExpired });
+        // No call was made in that round, and what was known before still is.
+        assert_eq!(replay(&late, ForgottenKey::Refuse, forgotten), Err(NotReplayed::KeyExpired { until: forgotten }));
+        let accepted = replay(&late, ForgottenKey::Accept, forgotten).expect("accepted");
+        assert!(matches!(claimed(&accepted, &op, forgotten), Ok(Claimed::Call { .. })));
+    }
+}
+
 #[test]
 fn the_mode_is_written_with_the_attempt() {
     let op = operation(Idempotency::key());
