@@ -16,6 +16,7 @@ use crate::dlq::{self, DlqListArgs};
 use crate::failure::{Answer, Failure};
 use crate::jobs::{self, DismissArgs, ReplayArgs};
 use crate::pauses::{self, PauseArgs, PausesListArgs, ResumeArgs};
+use crate::providers::{self, ProvidersArgs};
 use crate::receipts::{self, ShowArgs};
 use crate::sandbox::{self, SandboxArgs};
 use crate::send::{self, SendArgs};
@@ -84,6 +85,7 @@ enum Command {
     Send(SendArgs),
     Verify(VerifyArgs),
     Decode(DecodeArgs),
+    Providers(ProvidersArgs),
     /// Look at receipts
     #[command(subcommand)]
     Receipts(Receipts),
@@ -158,6 +160,7 @@ async fn run(cli: Cli) -> Result<Answer, Failure> {
             verify::run(&args, clock, &documents, &mut terminal).await
         }
         Command::Decode(args) => decode::run(&args, &mut terminal),
+        Command::Providers(args) => providers::run(&args, &mut terminal),
         Command::Receipts(Receipts::Show(args)) => receipts::run(&args, &mut terminal).await,
         Command::Dlq(Dlq::List(args)) => dlq::run(&args, clock, &mut terminal).await,
         Command::Replay(args) => jobs::replay(&args, clock, &mut terminal).await,
@@ -194,6 +197,8 @@ mod tests {
             &["send"],
             &["verify"],
             &["decode"],
+            &["providers"],
+            &["providers", "show"],
             &["receipts", "show"],
             &["dlq", "list"],
             &["replay"],

@@ -17,6 +17,7 @@ pub mod sandbox;
 pub mod send;
 pub mod verify;
 pub mod decode;
+pub mod providers;
 
 pub mod connection;
 pub mod deed;

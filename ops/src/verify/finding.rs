@@ -62,8 +62,15 @@ pub(super) fn says(verdict: &Verdict) -> String {
 impl Report {
     /// `remedies` are small changes with which it would be valid.
     pub(super) fn of(finding: &Finding, circumstances: &Circumstances<'_>, remedies: Vec<String>) -> Self {
-        let valid =
-            |says: String| Self { valid: true, reason: None, says, secret: None, signed_at: None, check: Vec::new() };
+        let valid = |says: String| Self {
+            valid: true,
+            reason: None,
+            says,
+            secret: None,
+            signed_at: None,
+            signed: None,
+            check: Vec::new(),
+        };
         match finding {
             Finding::Valid { secret_index, signed_at } => {
                 let secret = circumstances.secret(*secret_index);
@@ -180,6 +187,9 @@ impl Circumstances<'_> {
                     checks
                         .push("--headers with all headers of the delivery; a proxy may have taken the credential away");
                 }
+            }
+            Reason::NoSuchDocument => {
+                checks.push("who sends it, or how old it is: the provider has no such certificate or key set now");
             }
             Reason::ForeignUrl => checks.push("who sends it: the certificate is not at the provider's own address"),
             Reason::BodyNotSigned => checks.push("the content type: the signature covers other bodies only"),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hookbox_core::time::Timestamp;
-use hookbox_providers::{Configured, Fetched, Handshake, Request, Secret, Verdict};
+use hookbox_providers::{Configured, Fetched, Handshake, Reason, Request, Secret, Verdict};
 use hookbox_runtime::{Documents, FetchError};
 
 use super::finding::Finding;
@@ -80,8 +80,12 @@ impl Judge<'_> {
                 Verdict::Misconfigured(reason) => return Ok(Finding::Misconfigured(reason)),
                 Verdict::NeedsFetch { url } => url,
             };
-            let document = self.documents.get(&url, FETCH_TIMEOUT).await?;
-            fetched.insert(url, document.to_vec());
+            match self.documents.get(&url, FETCH_TIMEOUT).await {
+                Ok(document) => fetched.insert(url, document.to_vec()),
+                // As ingest has it: one that the provider does not have was never anybody's.
+                Err(FetchError::Status(400..=499)) => return Ok(Finding::Invalid(Reason::NoSuchDocument)),
+                Err(error) => return Err(error),
+            }
         }
         Err(FetchError::NoAnswer("it asks for one document after the other".to_owned()))
     }
