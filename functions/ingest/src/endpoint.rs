@@ -8,7 +8,7 @@ use hookbox_core::integration::Integration;
 use hookbox_core::name::{Account, Provider};
 use hookbox_core::time::Timestamp;
 use hookbox_ledger::{Ledger, LedgerError};
-use hookbox_providers::{Configured, ProfileError, Profiles};
+use hookbox_providers::{Configured, Profile, ProfileError, Profiles};
 
 /// How long a configuration is used before it is read again: a change takes effect within this time, and a busy endpoint
 /// costs one read per instance in it.
@@ -30,8 +30,8 @@ pub enum EndpointError {
     /// Nobody has configured it.
     #[error("no such integration")]
     Unknown,
-    /// It is configured for a provider that this version has no profile of.
-    #[error("this version has no profile of the provider")]
+    /// It is configured for a provider that neither this version nor the team has a profile of.
+    #[error("there is no profile of the provider")]
     NoProfile,
     /// Its configuration cannot be used.
     #[error("the integration's profile cannot be used")]
@@ -71,20 +71,19 @@ impl Endpoints {
             return Ok(endpoint);
         }
         let integration = ledger.integration(provider, account).await?.ok_or(EndpointError::Unknown)?;
-        let endpoint = Arc::new(self.open(integration)?);
+        let profile = self.profile(ledger, provider).await?;
+        let endpoint = Arc::new(open(integration, &profile)?);
         self.lock().insert(name, (now, Arc::clone(&endpoint)));
         Ok(endpoint)
     }
 
-    fn open(&self, integration: Integration) -> Result<Endpoint, EndpointError> {
-        let broken = |error| EndpointError::Broken(Box::new(error));
-        let profile = self.profiles.get(&integration.provider).map_err(broken)?.ok_or(EndpointError::NoProfile)?;
-        let response_budget = profile.response_budget();
-        let profile = profile.configure(integration.variant.as_deref(), integration.verify.as_ref()).map_err(broken)?;
-        if profile.requires_tenants() && integration.tenants.is_empty() {
-            return Err(EndpointError::NoTenants);
+    /// The profile that is compiled in, or else the team's own, which is as old as the endpoint that it is read for.
+    async fn profile(&self, ledger: &Ledger, provider: &Provider) -> Result<Profile, EndpointError> {
+        if let Some(profile) = self.profiles.get(provider).map_err(broken)? {
+            return Ok(profile.clone());
         }
-        Ok(Endpoint { integration, profile, response_budget })
+        let own = ledger.own_profile(provider).await?.ok_or(EndpointError::NoProfile)?;
+        Profile::parse(&own.toml).map_err(broken)
     }
 
     fn recent(&self, name: &(Provider, Account), now: Timestamp) -> Option<Arc<Endpoint>> {
@@ -101,4 +100,17 @@ impl Endpoints {
         // A panic while the lock was held leaves at worst an entry that is read again.
         self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn open(integration: Integration, profile: &Profile) -> Result<Endpoint, EndpointError> {
+    let response_budget = profile.response_budget();
+    let profile = profile.configure(integration.variant.as_deref(), integration.verify.as_ref()).map_err(broken)?;
+    if profile.requires_tenants() && integration.tenants.is_empty() {
+        return Err(EndpointError::NoTenants);
+    }
+    Ok(Endpoint { integration, profile, response_budget })
+}
+
+fn broken(error: ProfileError) -> EndpointError {
+    EndpointError::Broken(Box::new(error))
 }

@@ -3,23 +3,25 @@
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use hookbox_core::integration::Integration;
 use hookbox_ledger::{DirectoryEntry, Listing};
-use similar::{ChangeTag, TextDiff};
 
+use super::diff;
+use super::own::ProfileStep;
 use crate::config::{ConfigFile, Declared, text};
 use crate::connection::Table;
 use crate::failure::Failure;
+use crate::own_profiles::OwnFile;
 use crate::terminal::{Terminal, Tone};
 
 /// Integrations that are read at once.
 const AT_ONCE: usize = 8;
-/// Lines around a difference that are shown with it.
-const CONTEXT: usize = 3;
 /// How the line begins that names an operation.
 const NAME: &str = "name = ";
 
 /// What applying a file would do.
 #[derive(Clone, Debug)]
 pub struct Plan {
+    /// The team's own profiles that are applied with it.
+    pub profiles: Vec<ProfileStep>,
     /// Every integration of the file, in its order.
     pub steps: Vec<Step>,
     /// Integrations of the table that the file does not name.
@@ -54,8 +56,10 @@ pub enum Change {
 }
 
 impl Plan {
-    /// Compares the file with the table.
-    pub async fn make(file: &ConfigFile, table: &Table) -> Result<Self, Failure> {
+    /// Compares the file and the profiles with the table.
+    pub async fn make(file: &ConfigFile, own: &[OwnFile], table: &Table) -> Result<Self, Failure> {
+        let profiles = own.iter().map(|own| ProfileStep::of(own, table));
+        let profiles = stream::iter(profiles).buffered(AT_ONCE).try_collect().await?;
         let directory = table.ledger.directory().await;
         let directory = directory.map_err(|error| table.failure("read the directory of integrations", &error))?;
         let declared = file.declared.iter().map(|declared| step(declared, &directory, table));
@@ -68,16 +72,24 @@ impl Plan {
         let left = directory.items.iter().filter(|entry| entry.retired_at.is_none() && !in_file(entry));
         let not_in_file = left.map(|entry| format!("{}/{}", entry.provider, entry.account)).collect();
         let unreadable = directory.unreadable.iter().map(|line| line.error.to_string()).collect();
-        Ok(Self { steps, not_in_file, unreadable })
+        Ok(Self { profiles, steps, not_in_file, unreadable })
     }
 
-    /// The steps that write.
+    /// The steps that write a profile.
+    pub fn changed_profiles(&self) -> impl Iterator<Item = &ProfileStep> {
+        self.profiles.iter().filter(|step| step.is_change())
+    }
+
+    /// The steps that write an integration.
     pub fn changes(&self) -> impl Iterator<Item = &Step> {
         self.steps.iter().filter(|step| !matches!(step.change, Change::Unchanged))
     }
 
     /// Shows every step.
     pub fn show(&self, terminal: &mut Terminal) -> std::io::Result<()> {
+        for step in &self.profiles {
+            step.show(terminal)?;
+        }
         for step in &self.steps {
             step.show(terminal)?;
         }
@@ -90,7 +102,7 @@ impl Plan {
             let line = terminal.paint(Tone::Bad, format!("unreadable and left alone: {why}"));
             terminal.say(line)?;
         }
-        if self.changes().next().is_none() {
+        if self.changes().next().is_none() && self.changed_profiles().next().is_none() {
             terminal.say("nothing to do")?;
         }
         Ok(())
@@ -153,13 +165,8 @@ impl Step {
             Change::Unchanged => return Vec::new(),
         };
         let new = text::of(&self.integration);
-        let diff = TextDiff::from_lines(&old, &new);
         let mut lines = Vec::new();
-        for group in diff.grouped_ops(CONTEXT) {
-            let changes = group.iter().flat_map(|op| diff.iter_changes(op));
-            let hunk: Vec<(char, String)> =
-                changes.map(|change| (mark(change.tag()), change.value().trim_end().to_owned())).collect();
-            let start = group.first().map_or(0, |op| op.new_range().start);
+        for (start, hunk) in diff::hunks(&old, &new) {
             if start > 0 {
                 let mut before_change = hunk.iter().take_while(|(mark, _)| *mark == ' ');
                 let says_itself = before_change.any(|(_, line)| line.starts_with(NAME));
@@ -180,30 +187,13 @@ impl Step {
         let tone = if matches!(self.change, Change::Unchanged) { Tone::Quiet } else { Tone::Heading };
         let says = terminal.paint(tone, says);
         terminal.say(says)?;
-        for (mark, text) in self.differences() {
-            let tone = match mark {
-                '+' => Tone::Good,
-                '-' => Tone::Bad,
-                '@' => Tone::Quiet,
-                _ => Tone::Plain,
-            };
-            let line = terminal.paint(tone, format!("  {mark} {text}").trim_end());
-            terminal.say(line)?;
-        }
+        diff::show(&self.differences(), terminal)?;
         if !matches!(self.change, Change::Unchanged) {
             for warning in &self.warnings {
                 super::warn(warning, terminal)?;
             }
         }
         Ok(())
-    }
-}
-
-fn mark(tag: ChangeTag) -> char {
-    match tag {
-        ChangeTag::Delete => '-',
-        ChangeTag::Insert => '+',
-        ChangeTag::Equal => ' ',
     }
 }
 

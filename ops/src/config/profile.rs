@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use hookbox_core::name::Provider;
 use hookbox_providers::{Configured, Profile, ProfileError, Profiles};
 
 use super::source::{InvalidFile, Problem};
@@ -17,6 +18,19 @@ pub enum ShortRetention {
 }
 
 impl ConfigFile {
+    /// The providers of the file that none of these profiles is of, each once.
+    pub fn unknown_to(&self, profiles: &Profiles) -> Vec<Provider> {
+        let known = profiles.names();
+        let mut unknown = Vec::new();
+        for declared in &self.declared {
+            let provider = &declared.integration.provider;
+            if !known.contains(&provider.as_str()) && !unknown.contains(provider) {
+                unknown.push(provider.clone());
+            }
+        }
+        unknown
+    }
+
     /// Checks every integration against its provider's profile.
     pub fn check(&self, profiles: &Profiles, short: ShortRetention) -> Result<(), InvalidFile> {
         let mut problems = Vec::new();

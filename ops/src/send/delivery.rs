@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::{Endpoint, Outcome, Summary};
 use crate::failure::{Failure, Trouble, chain};
+use crate::own_profiles::find;
 
 /// A delivery that is not signed yet.
 #[derive(Clone, Debug)]
@@ -39,16 +40,16 @@ pub struct Signer {
 
 impl Signer {
     /// A signer for this endpoint.
-    pub fn new(endpoint: &Endpoint, secret: &SecretText, clock: Arc<dyn Clock>) -> Result<Self, Failure> {
+    pub fn new(
+        endpoint: &Endpoint,
+        secret: &SecretText,
+        profiles: &Profiles,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, Failure> {
         let Endpoint { provider, account, .. } = endpoint;
         let attempted = format!("send as {provider}/{account}");
         let usage = |why: String| Trouble::new(&attempted, why);
-        let profiles = Profiles::built_in();
-        let profile = profiles.get(provider).map_err(|error| Failure::Usage(usage(error.to_string())))?;
-        let profile = profile.ok_or_else(|| {
-            let why = format!("there is no profile `{provider}`");
-            Failure::Usage(usage(why).advise(format!("one of {}", profiles.names().join(", "))))
-        })?;
+        let profile = find(profiles, provider, &attempted)?;
         let url = format!("{}/hooks/{provider}/{account}", endpoint.url);
         let address = reqwest::Url::parse(&url).map_err(|error| {
             Failure::Usage(usage(format!("`{}` is no address: {error}", endpoint.url)).advise("--url https://…"))

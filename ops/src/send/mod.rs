@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use crate::connection::AwsArgs;
 use crate::failure::{Answer, Failure, Trouble, chain};
+use crate::own_profiles::ProfilesArgs;
 use crate::terminal::{Format, Terminal};
 pub use delivery::{Draft, Signer};
 pub use endpoint::Endpoint;
@@ -69,6 +70,9 @@ pub struct SendArgs {
     /// Address of the API (the stack's output `ApiUrl`)
     #[arg(long, value_name = "URL", env = "HOOKBOX_URL", hide_env_values = true)]
     pub url: String,
+    /// Where further profiles are.
+    #[command(flatten)]
+    pub profiles: ProfilesArgs,
     /// How to reach AWS.
     #[command(flatten)]
     pub aws: AwsArgs,
@@ -106,7 +110,7 @@ fn parse_object(text: &str) -> Result<Value, String> {
 pub async fn run(args: &SendArgs, clock: Arc<dyn Clock>, terminal: &mut Terminal) -> Result<Answer, Failure> {
     let endpoint = Endpoint::find(args)?;
     let secret = args.aws.secrets(Arc::clone(&clock)).await.read(&endpoint.secret).await?;
-    let signer = Signer::new(&endpoint, &secret, Arc::clone(&clock))?;
+    let signer = Signer::new(&endpoint, &secret, &args.profiles.load()?, Arc::clone(&clock))?;
     let draft = draft(args, &signer, clock.now())?;
     let summary = deliver(&signer, &draft, args.times, args.concurrent, terminal).await?;
     match terminal.format() {

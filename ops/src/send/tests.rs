@@ -105,7 +105,7 @@ fn signer(provider: &str, url: &str, secret: &str) -> Signer {
         secret: "env:S".parse().unwrap(),
         url: format!("{url}/api"),
     };
-    Signer::new(&endpoint, &secret.to_owned().into(), Arc::new(clock())).unwrap()
+    Signer::new(&endpoint, &secret.to_owned().into(), &Profiles::built_in(), Arc::new(clock())).unwrap()
 }
 
 fn draft(signer: &Signer, set: Option<&Value>) -> Draft {

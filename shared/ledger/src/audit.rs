@@ -41,6 +41,8 @@ pub enum Subject {
     Receipt(ReceiptId),
     /// The configuration of a connection, or one of its pauses.
     Integration(Provider, Account),
+    /// A team's own profile.
+    Profile(Provider),
 }
 
 impl Ledger {
@@ -64,8 +66,16 @@ impl Ledger {
         provider: &Provider,
         account: &Account,
     ) -> Result<Listing<Audit>, LedgerError> {
-        let range = beginning(&key::integration(provider, account), key::LOG);
-        let items = self.query(range, None).await?;
+        self.audit_at(&key::integration(provider, account)).await
+    }
+
+    /// The deeds on a team's own profile, oldest first.
+    pub async fn own_profile_audit(&self, name: &Provider) -> Result<Listing<Audit>, LedgerError> {
+        self.audit_at(&key::profile(name)).await
+    }
+
+    async fn audit_at(&self, pk: &str) -> Result<Listing<Audit>, LedgerError> {
+        let items = self.query(beginning(pk, key::LOG), None).await?;
         Ok(Listing::of(items, Audit::from_item))
     }
 }

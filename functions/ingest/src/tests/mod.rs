@@ -9,8 +9,8 @@ use std::time::Duration;
 use hookbox_core::integration::SecretRef;
 use hookbox_core::job::{Job, Status};
 use hookbox_core::receipt::Receipt;
-use hookbox_ledger::Loaded;
 use hookbox_ledger::test_support::Fault;
+use hookbox_ledger::{Loaded, OwnProfile};
 use hookbox_providers::SampleValues;
 use hookbox_runtime::telemetry;
 use serde_json::{Value, json};
@@ -417,4 +417,48 @@ fn what_may_not_stand_in_a_uri_ends_no_process() {
         event["headers"]["host"] = "a b".into();
         received(event);
     }
+}
+
+/// A profile that this version does not bring along.
+const ACME: &str = r#"
+name = "acme"
+title = "Acme CRM"
+[delivery]
+[[verify]]
+scheme = "token"
+header = "X-Acme-Token"
+[body]
+format = "json"
+[[event]]
+id = "body:$.id"
+kind = "body:$.type"
+[sample]
+event_id = "chg_1"
+kind = "contact.created"
+resource = "con_7"
+body = '{"id":"{event_id}","type":"{kind}"}'
+"#;
+
+fn of_acme(id: &str) -> Value {
+    let headers = [("X-Acme-Token".to_owned(), SECRET.to_owned())];
+    delivery("/hooks/acme/demo", &headers, format!(r#"{{"id":"{id}","type":"contact.created"}}"#).as_bytes())
+}
+
+#[tokio::test]
+async fn a_team_s_own_profile_is_found_and_a_change_of_it_takes_effect() {
+    let stage = Stage::with("acme").await;
+    assert_eq!(stage.answer(of_acme("chg_1")).await.status, 503, "nobody has applied it");
+    let own = |rev, toml: &str| OwnProfile { name: "acme".parse().unwrap(), rev, toml: toml.to_owned() };
+    stage.table.ledger().put_own_profile(&own(1, ACME), None).await.unwrap();
+    let answer = stage.answer(of_acme("chg_1")).await;
+    assert_eq!((answer.status, answer.state().as_str()), (200, "created"));
+    assert_eq!(receipt(&stage, &answer.receipt()).await.kind, "contact.created");
+
+    // As a configuration is, it is used for a while before it is read again.
+    stage.table.ledger().put_own_profile(&own(2, "name = 7"), Some(1)).await.unwrap();
+    assert_eq!(stage.answer(of_acme("chg_2")).await.status, 200);
+    stage.clock.advance(Duration::from_secs(11));
+    let broken = stage.answer(of_acme("chg_3")).await;
+    assert_eq!((broken.status, broken.retry_after.as_deref()), (503, Some("5")));
+    assert_eq!(stage.counted("VerifierBroken"), 2);
 }

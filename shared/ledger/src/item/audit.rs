@@ -34,14 +34,15 @@ impl Subject {
         match self {
             Self::Receipt(id) => id.to_string(),
             Self::Integration(provider, account) => key::integration(provider, account),
+            Self::Profile(name) => key::profile(name),
         }
     }
 
     fn from_pk(pk: &str) -> Option<Self> {
-        match key::parse_integration(pk) {
-            Some((provider, account)) => Some(Self::Integration(provider, account)),
-            None => pk.parse().ok().map(Self::Receipt),
+        if let Some((provider, account)) = key::parse_integration(pk) {
+            return Some(Self::Integration(provider, account));
         }
+        key::parse_profile(pk).map(Self::Profile).or_else(|| pk.parse().ok().map(Self::Receipt))
     }
 }
 
