@@ -142,8 +142,8 @@ impl Sheet {
         terminal.say(head)?;
         let address =
             format!("The address is https://…/hooks/{}/<account>, of the stack's output `ApiUrl`.", self.provider);
-        part("To do at the provider", [&[address], &self.setup[..]].concat(), terminal)?;
-        part("Verified by", self.ways.iter().map(Way::line).collect(), terminal)?;
+        part("To do at the provider", &[&[address], &self.setup[..]].concat(), terminal)?;
+        part("Verified by", &self.ways.iter().map(Way::line).collect::<Vec<_>>(), terminal)?;
         let mut needs = Vec::new();
         if self.verify_token {
             needs.push("a second secret: `verify_token:` and the token of the handshake".to_owned());
@@ -164,20 +164,20 @@ impl Sheet {
         if let Some(horizon) = &self.retry_horizon {
             needs.push(format!("`receipt_retention` of {horizon} or more"));
         }
-        part("The integration needs", needs, terminal)?;
-        part("Handshakes, answered without a receipt", self.handshakes.clone(), terminal)?;
+        part("The integration needs", &needs, terminal)?;
+        part("Handshakes, answered without a receipt", &self.handshakes, terminal)?;
         let own = vec!["200 with Hookbox's own JSON".to_owned()];
-        let answers = if self.acknowledgements.is_empty() { own } else { self.acknowledgements.clone() };
+        let answers = if self.acknowledgements.is_empty() { &own } else { &self.acknowledgements };
         part("Acknowledgement, after everything is committed", answers, terminal)?;
-        part("Refusal for good", self.refusal.iter().cloned().collect(), terminal)?;
-        part("What makes two deliveries the same event", self.identity.clone(), terminal)?;
-        part("An event without that", self.without_id.clone(), terminal)?;
+        part("Refusal for good", self.refusal.as_slice(), terminal)?;
+        part("What makes two deliveries the same event", &self.identity, terminal)?;
+        part("An event without that", &self.without_id, terminal)?;
         let waits = self.response_budget.iter().map(|span| format!("it waits {span} for an answer"));
         let repeats = self.retry_horizon.iter().map(|span| format!("it may deliver an event again for {span}"));
-        part("Deliveries", waits.chain(repeats).chain([self.retries.clone()]).collect(), terminal)?;
-        part("Documentation", self.documentation.clone(), terminal)?;
-        part("In hookbox.toml", self.example.lines().map(str::to_owned).collect(), terminal)?;
-        part("Then", self.commands(), terminal)
+        part("Deliveries", &waits.chain(repeats).chain([self.retries.clone()]).collect::<Vec<_>>(), terminal)?;
+        part("Documentation", &self.documentation, terminal)?;
+        part("In hookbox.toml", &self.example.lines().map(str::to_owned).collect::<Vec<_>>(), terminal)?;
+        part("Then", &self.commands(), terminal)
     }
 
     /// What is left to do once hookbox.toml is written.
@@ -215,7 +215,7 @@ impl Way {
     }
 }
 
-fn part(heading: &str, lines: Vec<String>, terminal: &mut Terminal) -> io::Result<()> {
+fn part(heading: &str, lines: &[String], terminal: &mut Terminal) -> io::Result<()> {
     if lines.iter().all(String::is_empty) {
         return Ok(());
     }
