@@ -98,7 +98,7 @@ impl Change<'_> {
             let deed = self.deed("pause", "not paused", "paused");
             deed.record(&who, &format!("{name} is paused"), table, clock).await?;
         }
-        let standing = Standing { held, pause };
+        let standing = Standing { pause, held };
         if terminal.format() == Format::Json {
             terminal.say_json(&Report { pause: PauseLine::from(&standing), written: write })?;
         } else if write {
