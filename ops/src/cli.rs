@@ -8,17 +8,20 @@ use std::sync::Arc;
 use aws_smithy_async::rt::sleep::{SharedAsyncSleep, TokioSleep};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
-use hookbox_runtime::SystemClock;
+use hookbox_runtime::{Documents, Https, SystemClock};
 
 use crate::apply::{self, ApplyArgs};
+use crate::decode::{self, DecodeArgs};
 use crate::dlq::{self, DlqListArgs};
 use crate::failure::{Answer, Failure};
 use crate::jobs::{self, DismissArgs, ReplayArgs};
 use crate::pauses::{self, PauseArgs, PausesListArgs, ResumeArgs};
+use crate::providers::{self, ProvidersArgs};
 use crate::receipts::{self, ShowArgs};
 use crate::sandbox::{self, SandboxArgs};
 use crate::send::{self, SendArgs};
 use crate::terminal::{Colour, Format, Terminal};
+use crate::verify::{self, VerifyArgs};
 
 /// Operates Hookbox, the durable webhook inbox in your own AWS account
 #[derive(Debug, Parser)]
@@ -80,6 +83,9 @@ struct Global {
 enum Command {
     Apply(ApplyArgs),
     Send(SendArgs),
+    Verify(VerifyArgs),
+    Decode(DecodeArgs),
+    Providers(ProvidersArgs),
     /// Look at receipts
     #[command(subcommand)]
     Receipts(Receipts),
@@ -149,6 +155,12 @@ async fn run(cli: Cli) -> Result<Answer, Failure> {
     match cli.command {
         Command::Apply(args) => apply::run(&args, clock, &mut terminal).await,
         Command::Send(args) => send::run(&args, clock, &mut terminal).await,
+        Command::Verify(args) => {
+            let documents = Documents::new(Arc::new(Https::default()), clock.clone());
+            verify::run(&args, clock, &documents, &mut terminal).await
+        }
+        Command::Decode(args) => decode::run(&args, &mut terminal),
+        Command::Providers(args) => providers::run(&args, &mut terminal),
         Command::Receipts(Receipts::Show(args)) => receipts::run(&args, &mut terminal).await,
         Command::Dlq(Dlq::List(args)) => dlq::run(&args, clock, &mut terminal).await,
         Command::Replay(args) => jobs::replay(&args, clock, &mut terminal).await,
@@ -183,6 +195,10 @@ mod tests {
         for path in [
             &["apply"][..],
             &["send"],
+            &["verify"],
+            &["decode"],
+            &["providers"],
+            &["providers", "show"],
             &["receipts", "show"],
             &["dlq", "list"],
             &["replay"],

@@ -3,6 +3,7 @@
 mod catalog;
 pub(crate) mod duration;
 pub(crate) mod error;
+mod facts;
 pub(crate) mod file;
 mod overrides;
 mod page;
