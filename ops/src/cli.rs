@@ -45,7 +45,7 @@ It is an output of the stack. All of them, as variables of this shell (here for 
   export $(aws cloudformation describe-stacks --stack-name hookbox --output text \\
     --query \"Stacks[0].Outputs[?OutputKey=='Environment'].OutputValue\")
 
-For the local AWS, `make dev` prints them.";
+For the local AWS, `make env` prints them.";
 
 /// Whether an argument is missing that an output of the stack would have given.
 fn names_an_output(error: &clap::Error) -> bool {

@@ -1,6 +1,6 @@
 //! One decision about one job: looked at, asked for, written together with who made it and why.
 
-use hookbox_core::job::Job;
+use hookbox_core::job::{Job, Mode, State};
 use hookbox_core::key::JobKey;
 use hookbox_core::surroundings::Clock;
 use hookbox_core::time::Timestamp;
@@ -82,6 +82,9 @@ impl Decision<'_> {
         let after = self.decide(&before, clock.now(), terminal)?;
         self.check_payload(table).await?;
         let (was, becomes) = (before.status().as_str(), after.status().as_str());
+        if let Some(warning) = self.warning(&before) {
+            terminal.note(&warning)?;
+        }
         let question = format!("{} {}, which is {was}?", capitalised(self.verb.name()), self.job);
         let write = self.intent.allows(&question, &self.attempted(), terminal)?;
         if write {
@@ -140,6 +143,17 @@ impl Decision<'_> {
         })
     }
 
+    /// What a person should know who does not know it.
+    fn warning(&self, job: &Job) -> Option<String> {
+        let unknown = matches!(self.verb, Verb::Replay(_)) && job.uncertain == Some(Mode::None);
+        unknown.then(|| {
+            format!(
+                "warning: nobody knows what came of an earlier call of {}, and nothing keeps the destination from doing its work a second time",
+                job.key
+            )
+        })
+    }
+
     /// There must be something to send.
     async fn check_payload(&self, table: &Table) -> Result<(), Failure> {
         if self.verb == Verb::Dismiss {
@@ -156,7 +170,6 @@ impl Decision<'_> {
     }
 
     async fn audit(&self, loaded: &Loaded, before: &Job, after: &Job, now: Timestamp) -> Result<Audit, Failure> {
-        let state = |job: &Job| format!("{}, round {}", job.status().as_str(), job.round);
         Ok(Audit {
             subject: Subject::Receipt(self.job.receipt),
             at: now,
@@ -165,8 +178,8 @@ impl Decision<'_> {
             on: Some(self.job.to_string()),
             why: Some(self.reason.to_owned()),
             bulk: None,
-            before: Some(state(before)),
-            after: Some(state(after)),
+            before: Some(summary(before)),
+            after: Some(summary(after)),
             expires_at: loaded.receipt.as_ref().map(|receipt| now.plus(receipt.retention.receipt).to_epoch_seconds()),
         })
     }
@@ -179,6 +192,20 @@ impl Decision<'_> {
         };
         Failure::Forbidden(Trouble::new(self.attempted(), why).advise("look again and decide again"))
     }
+}
+
+/// What a round has come to: a replay clears its attempts.
+fn summary(job: &Job) -> String {
+    let mut summary = format!("{}, round {}", job.status().as_str(), job.round);
+    if let State::Review { reason } = job.state {
+        summary = format!("{summary}: {}", reason.as_str());
+    }
+    let attempts = job.attempts.iter().map(|attempt| {
+        let result = attempt.result.as_ref();
+        format!("{} {}", attempt.at, result.map_or("without an end", |result| result.code.as_str()))
+    });
+    let attempts: Vec<_> = attempts.collect();
+    if attempts.is_empty() { summary } else { format!("{summary}; {}", attempts.join(", ")) }
 }
 
 fn capitalised(word: &str) -> String {

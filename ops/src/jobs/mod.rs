@@ -17,8 +17,8 @@ pub use decision::{Decision, Verb};
 
 /// Replay a job: ask for the same effect again, under the same key
 ///
-/// Allowed while the job is in review, completed or dismissed. It begins a new round with all its attempts; the history
-/// stays. The destination sees the same Idempotency-Key as before, so one that still remembers it does nothing twice.
+/// Allowed while the job is in review, completed or dismissed. It begins a new round with all its attempts; what the
+/// round before came to stays in the audit. The destination sees the same Idempotency-Key as before, so one that still remembers it does nothing twice.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = REPLAY_EXAMPLES)]
 pub struct ReplayArgs {

@@ -45,7 +45,6 @@ fn step(draw: &mut Draw, batches: bool, required: &[&'static str]) -> Step {
     match draw.below(36) {
         0..=4 => Step::Deliver(delivery(draw, batches)),
         5 => Step::DeliverAgain,
-        6 | 7 => Step::Settle,
         8..=10 => Step::Dispatch,
         11..=14 => Step::Work { most: 1 + draw.below(10), first: draw.below(4) },
         15 => Step::Sweep,
@@ -60,7 +59,7 @@ fn step(draw: &mut Draw, batches: bool, required: &[&'static str]) -> Step {
         28 => Step::Resume(connection, operation),
         29 => Step::Replay(draw.below(4)),
         30 => Step::Dismiss(draw.below(4)),
-        31..=34 => Step::Settle,
+        6 | 7 | 31..=34 => Step::Settle,
         _ => Step::Configure(connection, operations(draw, 2)),
     }
 }

@@ -9,7 +9,7 @@ use super::claim::{Approach, Claim, Claimed, NotClaimed, claim};
 use super::finish::{Finish, finish, resumed_meanwhile};
 use super::replay::{ForgottenKey, NotReplayed, replay};
 use super::wake::{Backlog, Wake, wake};
-use super::{dismiss::dismiss, hold::hold, release::release, review::review};
+use super::{dismiss::dismiss, hold::hold, postpone::postpone, release::release, review::review};
 use crate::digest::Digest;
 use crate::event::{Disposition, Event, Identity, Payload};
 use crate::integration::{Idempotency, Integration, Operation, Retention, SecretRef, Target};
@@ -126,6 +126,7 @@ fn every_state_meets_every_command() {
                 show(resumed_meanwhile(&job, &report, soon).map(|j| j.status()).map_err(|e| e.to_string())),
             ),
             ("hold", show(hold(&job, soon).map(|j| j.status()).map_err(|e| e.to_string()))),
+            ("postpone", show(postpone(&job, later, soon).map(|j| j.status()).map_err(|e| e.to_string()))),
             ("release", show(release(&job, soon).map(|j| j.status()).map_err(|e| e.to_string()))),
             (
                 "review now",
@@ -366,6 +367,7 @@ enum Command {
     Finish(Outcome),
     Resumed,
     Hold,
+    Postpone,
     Release,
     Review,
     Dismiss,
@@ -387,6 +389,7 @@ fn commands() -> impl Strategy<Value = Vec<(Command, u64, u64)>> {
         4 => outcome.prop_map(Command::Finish),
         1 => Just(Command::Resumed),
         1 => Just(Command::Hold),
+        1 => Just(Command::Postpone),
         1 => Just(Command::Release),
         1 => Just(Command::Review),
         1 => Just(Command::Dismiss),
@@ -419,6 +422,7 @@ fn apply(job: &Job, command: &Command, op: &Operation, now: Timestamp, bits: u64
         }
         Command::Resumed => resumed_meanwhile(job, &Report::new(Outcome::CredentialRefused, "c", ""), now).ok(),
         Command::Hold => hold(job, now).ok(),
+        Command::Postpone => postpone(job, now.plus(Duration::from_secs(bits % 1_000)), now).ok(),
         Command::Release => release(job, now).ok(),
         Command::Review => review(job, ReviewReason::OperationRemoved, "", now).ok(),
         Command::Dismiss => dismiss(job, now).ok(),
