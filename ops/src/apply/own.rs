@@ -1,8 +1,8 @@
 //! A team's own profiles against the table.
 
 use hookbox_core::name::Provider;
-use hookbox_ledger::{LedgerError, OwnProfile};
-use hookbox_providers::Profiles;
+use hookbox_ledger::{DirectoryEntry, LedgerError, OwnProfile};
+use hookbox_providers::{Profile, Profiles};
 
 use super::diff;
 use crate::connection::Table;
@@ -84,6 +84,23 @@ impl ProfileStep {
             error => table.failure(&attempted, &error),
         })
     }
+}
+
+/// Refuses a changed profile that a connection of the table, which the file does not name, could not be used with: all of
+/// its deliveries would be refused.
+pub(super) async fn still_fits(entry: &DirectoryEntry, profiles: &[ProfileStep], table: &Table) -> Result<(), Failure> {
+    let DirectoryEntry { provider, account, .. } = entry;
+    let of_provider = |step: &&ProfileStep| step.is_change() && step.profile.name == *provider;
+    let Some(step) = profiles.iter().find(of_provider) else { return Ok(()) };
+    let integration = table.ledger.integration(provider, account).await;
+    let attempted = format!("read integration {provider}/{account}");
+    let Some(integration) = integration.map_err(|error| table.failure(&attempted, &error))? else { return Ok(()) };
+    let configured = Profile::parse(&step.profile.toml)
+        .and_then(|profile| profile.configure(integration.variant.as_deref(), integration.verify.as_ref()));
+    configured.map(|_| ()).map_err(|error| {
+        let trouble = Trouble::new(format!("use the changed profile {provider} for {provider}/{account}"), error);
+        Failure::Usage(trouble.advise("change that connection in the same hookbox.toml"))
+    })
 }
 
 /// Adds the profiles of these names that were applied before, as far as there are such.

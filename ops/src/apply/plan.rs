@@ -4,8 +4,8 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use hookbox_core::integration::Integration;
 use hookbox_ledger::{DirectoryEntry, Listing};
 
-use super::diff;
 use super::own::ProfileStep;
+use super::{diff, own};
 use crate::config::{ConfigFile, Declared, text};
 use crate::connection::Table;
 use crate::failure::Failure;
@@ -57,9 +57,9 @@ pub enum Change {
 
 impl Plan {
     /// Compares the file and the profiles with the table.
-    pub async fn make(file: &ConfigFile, own: &[OwnFile], table: &Table) -> Result<Self, Failure> {
-        let profiles = own.iter().map(|own| ProfileStep::of(own, table));
-        let profiles = stream::iter(profiles).buffered(AT_ONCE).try_collect().await?;
+    pub async fn make(file: &ConfigFile, folder: &[OwnFile], table: &Table) -> Result<Self, Failure> {
+        let profiles = folder.iter().map(|own| ProfileStep::of(own, table));
+        let profiles: Vec<ProfileStep> = stream::iter(profiles).buffered(AT_ONCE).try_collect().await?;
         let directory = table.ledger.directory().await;
         let directory = directory.map_err(|error| table.failure("read the directory of integrations", &error))?;
         let declared = file.declared.iter().map(|declared| step(declared, &directory, table));
@@ -69,8 +69,12 @@ impl Plan {
                 .iter()
                 .any(|step| step.integration.provider == entry.provider && step.integration.account == entry.account)
         };
-        let left = directory.items.iter().filter(|entry| entry.retired_at.is_none() && !in_file(entry));
-        let not_in_file = left.map(|entry| format!("{}/{}", entry.provider, entry.account)).collect();
+        let left: Vec<_> =
+            directory.items.iter().filter(|entry| entry.retired_at.is_none() && !in_file(entry)).collect();
+        for entry in &left {
+            own::still_fits(entry, &profiles, table).await?;
+        }
+        let not_in_file = left.iter().map(|entry| format!("{}/{}", entry.provider, entry.account)).collect();
         let unreadable = directory.unreadable.iter().map(|line| line.error.to_string()).collect();
         Ok(Self { profiles, steps, not_in_file, unreadable })
     }

@@ -1,3 +1,5 @@
+mod own_profiles;
+
 use axum::Router;
 use axum::body::Bytes;
 use axum::http::StatusCode;
@@ -8,7 +10,7 @@ use hookbox_runtime::Secrets;
 
 use super::*;
 use crate::config::source::Source;
-use crate::testing::{ACME, Captured, clock, table, terminal};
+use crate::testing::{Captured, clock, table, terminal};
 
 const FILE: &str = r#"
 [[integration]]
@@ -313,79 +315,4 @@ receipt_retention = "73h"
 "#;
     insta::assert_snapshot!(check(short, ShortRetention::Refuse));
     assert_eq!(check(short, ShortRetention::Accept), "valid");
-}
-
-const OWN_FILE: &str = "[[integration]]\nprovider = \"acme\"\naccount = \"main\"\nsecrets = [\"ssm:/hookbox/a\"]\n";
-
-fn acme(toml: &str) -> Vec<OwnFile> {
-    vec![OwnFile { name: "acme".parse().unwrap(), toml: toml.to_owned() }]
-}
-
-async fn with_profile(own: &[OwnFile], table: &Table, intent: Intent, format: Format) -> (Answer, Captured) {
-    let (mut terminal, captured) = terminal(format);
-    let (file, author, clock) = (file(OWN_FILE), Author::Named("jane".to_owned()), clock());
-    let reason = Some("a new provider");
-    let application = Application { file: &file, own, table, secrets: None, intent, author, reason, clock: &clock };
-    (application.apply(&mut terminal).await.unwrap(), captured)
-}
-
-#[tokio::test]
-async fn a_team_s_own_profile_is_shown_written_and_recorded() {
-    let (table, name) = (table(&clock()).await, "acme".parse().unwrap());
-    let (answer, captured) = with_profile(&acme(ACME), &table, Intent::DryRun, Format::Table).await;
-    assert_eq!(answer, Answer::No);
-    assert!(captured.out().starts_with("profile acme is new\n  +\n  + name = \"acme\"\n"), "{}", captured.out());
-    assert_eq!(table.ledger.own_profile(&name).await.unwrap(), None);
-
-    let (_, captured) = with_profile(&acme(ACME), &table, Intent::Write, Format::Table).await;
-    assert!(captured.out().contains("applied the profile acme as rev 1\napplied acme/main as rev 1"));
-    assert_eq!(table.ledger.own_profile(&name).await.unwrap().unwrap().toml, ACME);
-
-    let (answer, captured) = with_profile(&acme(ACME), &table, Intent::DryRun, Format::Table).await;
-    assert_eq!(answer, Answer::Yes);
-    insta::assert_snapshot!("own_profile_unchanged", captured.out());
-
-    let changed = acme(&ACME.replace("\"5s\"", "\"7s\""));
-    let (_, captured) = with_profile(&changed, &table, Intent::Write, Format::Table).await;
-    insta::assert_snapshot!("own_profile_changed", captured.out());
-    let deeds = table.ledger.own_profile_audit(&name).await.unwrap().items;
-    let mut recorded: Vec<_> =
-        deeds.iter().map(|deed| (deed.who.as_str(), deed.before.as_deref(), deed.after.as_deref())).collect();
-    recorded.sort_unstable();
-    assert_eq!(recorded, [("jane", None, Some("rev 1")), ("jane", Some("rev 1"), Some("rev 2"))]);
-    assert!(deeds.iter().all(|deed| deed.why.as_deref() == Some("a new provider")));
-
-    let (_, captured) = with_profile(&acme(ACME), &table, Intent::DryRun, Format::Json).await;
-    let json = &captured.json()["profiles"][0];
-    assert_eq!((&json["name"], &json["change"], &json["rev"]), (&"acme".into(), &"changed".into(), &3.into()));
-    assert!(json["diff"].as_array().unwrap().contains(&"-response_budget = \"7s\"".into()), "{json}");
-}
-
-#[tokio::test]
-async fn a_profile_that_was_changed_in_between_is_not_overwritten() {
-    let table = table(&clock()).await;
-    let step = ProfileStep::of(&acme(ACME)[0], &table).await.unwrap();
-    with_profile(&acme(&ACME.replace("5s", "9s")), &table, Intent::Write, Format::Table).await;
-    let overtaken = step.put(&table).await.unwrap_err();
-    assert_eq!(overtaken.code(), 1);
-    assert!(overtaken.to_string().contains("somebody else applied it in the meantime"), "{overtaken}");
-}
-
-#[tokio::test]
-async fn an_applied_profile_is_known_without_its_folder() {
-    let table = table(&clock()).await;
-    let file = file(OWN_FILE);
-    let mut profiles = Profiles::built_in();
-    let unknown = file.unknown_to(&profiles);
-    assert_eq!(unknown, ["acme".parse().unwrap()]);
-    own::add_applied(&unknown, &mut profiles, &table).await.unwrap();
-    assert!(file.check(&profiles, ShortRetention::Refuse).is_err(), "nobody has applied it");
-
-    with_profile(&acme(ACME), &table, Intent::Write, Format::Table).await;
-    own::add_applied(&unknown, &mut profiles, &table).await.unwrap();
-    file.check(&profiles, ShortRetention::Refuse).unwrap();
-
-    with_profile(&acme("name = 7"), &table, Intent::Write, Format::Table).await;
-    let failure = own::add_applied(&unknown, &mut profiles, &table).await.unwrap_err();
-    assert_eq!(failure.code(), 2, "{failure}");
 }
