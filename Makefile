@@ -95,7 +95,7 @@ check: tools ## Format, clippy, template: changes nothing, needs no local AWS
 test: tools ## All tests, the end-to-end ones on a local AWS that they start themselves
 	@# Tests and functions from one compilation: features are unified once, so nothing is compiled twice.
 	@$(MAKE) --no-print-directory lambdas BUILT='--workspace --all-targets'
-	$(call timed,cargo test,cargo test --workspace --locked)
+	$(call timed,cargo test,cargo test --workspace --locked --no-fail-fast)
 
 # SEEDS, START, SEED and OVERDUE reach the test as make hands every variable of its command line on to what it runs.
 .PHONY: simulate

@@ -8,17 +8,20 @@ use std::sync::Arc;
 use aws_smithy_async::rt::sleep::{SharedAsyncSleep, TokioSleep};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
-use hookbox_runtime::SystemClock;
+use hookbox_runtime::{Documents, Https, SystemClock};
 
 use crate::apply::{self, ApplyArgs};
+use crate::decode::{self, DecodeArgs};
 use crate::dlq::{self, DlqListArgs};
 use crate::failure::{Answer, Failure};
 use crate::jobs::{self, DismissArgs, ReplayArgs};
 use crate::pauses::{self, PauseArgs, PausesListArgs, ResumeArgs};
+use crate::providers::{self, ProvidersArgs};
 use crate::receipts::{self, ShowArgs};
 use crate::sandbox::{self, SandboxArgs};
 use crate::send::{self, SendArgs};
 use crate::terminal::{Colour, Format, Terminal};
+use crate::verify::{self, VerifyArgs};
 
 /// Operates Hookbox, the durable webhook inbox in your own AWS account
 #[derive(Debug, Parser)]
@@ -32,7 +35,7 @@ pub struct Cli {
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done or found, 1 a negative answer, 2 wrong usage or an invalid file,
-3 could not look.
+3 could not look, or what is asked for is not allowed as things stand.
 
 Credentials, profiles and SSO are those of the `aws` command.";
 
@@ -42,7 +45,7 @@ It is an output of the stack. All of them, as variables of this shell (here for 
   export $(aws cloudformation describe-stacks --stack-name hookbox --output text \\
     --query \"Stacks[0].Outputs[?OutputKey=='Environment'].OutputValue\")
 
-For the local AWS, `make dev` prints them.";
+For the local AWS, `make env` prints them.";
 
 /// Whether an argument is missing that an output of the stack would have given.
 fn names_an_output(error: &clap::Error) -> bool {
@@ -80,6 +83,9 @@ struct Global {
 enum Command {
     Apply(ApplyArgs),
     Send(SendArgs),
+    Verify(VerifyArgs),
+    Decode(DecodeArgs),
+    Providers(ProvidersArgs),
     /// Look at receipts
     #[command(subcommand)]
     Receipts(Receipts),
@@ -149,6 +155,12 @@ async fn run(cli: Cli) -> Result<Answer, Failure> {
     match cli.command {
         Command::Apply(args) => apply::run(&args, clock, &mut terminal).await,
         Command::Send(args) => send::run(&args, clock, &mut terminal).await,
+        Command::Verify(args) => {
+            let documents = Documents::new(Arc::new(Https::default()), clock.clone());
+            verify::run(&args, clock, &documents, &mut terminal).await
+        }
+        Command::Decode(args) => decode::run(&args, &mut terminal),
+        Command::Providers(args) => providers::run(&args, &mut terminal),
         Command::Receipts(Receipts::Show(args)) => receipts::run(&args, &mut terminal).await,
         Command::Dlq(Dlq::List(args)) => dlq::run(&args, clock, &mut terminal).await,
         Command::Replay(args) => jobs::replay(&args, clock, &mut terminal).await,
@@ -183,6 +195,10 @@ mod tests {
         for path in [
             &["apply"][..],
             &["send"],
+            &["verify"],
+            &["decode"],
+            &["providers"],
+            &["providers", "show"],
             &["receipts", "show"],
             &["dlq", "list"],
             &["replay"],

@@ -1,6 +1,7 @@
 //! A change that a person makes: shown, asked for, made, and recorded with who made it and why.
 
 use hookbox_core::surroundings::Clock;
+use hookbox_core::time::Timestamp;
 use hookbox_ledger::{Audit, Subject};
 
 use crate::connection::{Aws, ByArgs, Table};
@@ -81,14 +82,14 @@ impl Author {
     }
 }
 
-/// What was done to an integration, for its audit.
+/// What was done, for the audit.
 #[derive(Clone, Debug)]
 pub struct Deed {
-    /// The integration.
+    /// To what.
     pub subject: Subject,
     /// What was done, such as `pause`.
     pub what: &'static str,
-    /// The operation that it was done to.
+    /// The operation or job within it.
     pub on: Option<String>,
     /// Why.
     pub why: Option<String>,
@@ -99,11 +100,11 @@ pub struct Deed {
 }
 
 impl Deed {
-    /// Records the change after it was made. `made` says so, should recording it fail.
-    pub async fn record(self, who: &str, made: &str, table: &Table, clock: &dyn Clock) -> Result<(), Failure> {
-        let audit = Audit {
+    /// The entry of the audit, to be written together with the change.
+    pub fn audit(self, who: &str, at: Timestamp) -> Audit {
+        Audit {
             subject: self.subject,
-            at: clock.now(),
+            at,
             who: who.to_owned(),
             what: self.what.to_owned(),
             on: self.on,
@@ -112,7 +113,12 @@ impl Deed {
             before: self.before,
             after: self.after,
             expires_at: None,
-        };
+        }
+    }
+
+    /// Records the change after it was made. `made` says so, should recording it fail.
+    pub async fn record(self, who: &str, made: &str, table: &Table, clock: &dyn Clock) -> Result<(), Failure> {
+        let audit = self.audit(who, clock.now());
         let attempted = format!("record it in the audit, but {made}");
         table.ledger.put_audit(&audit).await.map_err(|error| table.failure(&attempted, &error))
     }

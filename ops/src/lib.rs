@@ -1,4 +1,5 @@
-//! The `hookbox` command: apply configuration, send samples, inspect receipts and jobs, rehearse destinations.
+//! The `hookbox` command: apply configuration, send samples, inspect receipts and jobs, judge and decode deliveries,
+//! rehearse destinations.
 //!
 //! Every command is a function of its arguments, its surroundings and a [`terminal::Terminal`], so that tests and other
 //! programs run it without a process. It works with the caller's own AWS credentials; nothing in the account answers
@@ -14,11 +15,15 @@ pub mod pauses;
 pub mod receipts;
 pub mod sandbox;
 pub mod send;
+pub mod verify;
+pub mod decode;
+pub mod providers;
 
 pub mod connection;
 pub mod deed;
 pub mod failure;
 pub mod layout;
+pub mod own_profiles;
 pub mod terminal;
 
 #[cfg(test)]

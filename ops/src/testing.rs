@@ -212,3 +212,41 @@ pub(crate) async fn held(key: &JobKey, pause: &Pause, table: &Table, clock: &Tes
     let next = hold(job, clock.now()).unwrap();
     assert_eq!(table.ledger.hold_job(&loaded, job, &next, pause).await.unwrap(), Held::Written);
 }
+
+/// A profile of a team's own.
+pub(crate) const ACME: &str = r#"
+name = "acme"
+title = "Acme CRM"
+documentation = ["https://docs.acme.example/webhooks"]
+
+[delivery]
+response_budget = "5s"
+retry_horizon = "2d"
+retries = "Six times within two days."
+
+[[verify]]
+vectors = "acme-sha256"
+scheme = "hmac"
+algorithm = "sha256"
+header = "X-Acme-Signature"
+
+[body]
+format = "json"
+
+[[event]]
+id = "body:$.id"
+kind = "body:$.type"
+resource = "body:$.contact"
+occurred_at = "body:$.at"
+
+[sample]
+event_id = "chg_1"
+kind = "contact.created"
+resource = "con_7"
+body = '{"id":"{event_id}","type":"{kind}","contact":"{resource}","at":"{occurred_at}","custom":{set}}'
+"#;
+
+/// A folder of the repository's tests.
+pub(crate) fn tests_folder(name: &str) -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests").join(name)
+}

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use hookbox_core::surroundings::Clock;
 use hookbox_core::time::Timestamp;
 use hookbox_providers::{Answer, Fetched, Handshake, Misconfiguration, Once, Reason, Request, Secret, Verdict};
 use hookbox_runtime::{Documents, FetchError, SecretError, Secrets};
@@ -69,6 +70,15 @@ pub enum Trusted {
     },
 }
 
+/// The sender names the document. One that its host does not have was never anybody's, and an alarm for everybody who
+/// names one would be theirs to ring.
+fn unfetched(error: FetchError) -> Untrusted {
+    match error {
+        FetchError::Status(400..=499) => Untrusted::Invalid(Reason::NoSuchDocument),
+        error => Untrusted::NotFetched(error),
+    }
+}
+
 /// How long fetching may take that must end by `deadline`.
 pub fn fetch_timeout(now: Timestamp, deadline: Timestamp) -> Duration {
     deadline.since(now).min(FETCH_TIMEOUT)
@@ -109,9 +119,10 @@ impl EndpointSecrets {
         endpoint: &Endpoint,
         delivered: &Request<'_>,
         documents: &Documents,
-        now: Timestamp,
+        clock: &dyn Clock,
         deadline: Timestamp,
     ) -> Result<Trusted, Untrusted> {
+        let now = clock.now();
         let mut fetched = Fetched::nothing();
         for _ in 0..=MAX_DOCUMENTS {
             let verdict = match endpoint.profile.handshake(delivered, &self.readable, &fetched, now) {
@@ -131,7 +142,7 @@ impl EndpointSecrets {
                 Verdict::Invalid(reason) => return Err(self.doubted(Untrusted::Invalid(reason))),
                 Verdict::Misconfigured(reason) => return Err(self.doubted(Untrusted::Misconfigured(reason))),
             };
-            let document = documents.get(&url, fetch_timeout(now, deadline)).await.map_err(Untrusted::NotFetched)?;
+            let document = documents.get(&url, fetch_timeout(clock.now(), deadline)).await.map_err(unfetched)?;
             fetched.insert(url, document.to_vec());
         }
         Err(Untrusted::TooManyDocuments)

@@ -106,7 +106,7 @@ impl Ingest {
         let reading = EndpointSecrets::read(&self.secrets, endpoint);
         let secrets = tokio::time::timeout(deadline.since(now), reading).await;
         let secrets = secrets.map_err(|_| report.untrusted(&Untrusted::SecretsTooSlow))?;
-        let trusted = secrets.authenticate(endpoint, &delivered, &self.documents, now, deadline).await;
+        let trusted = secrets.authenticate(endpoint, &delivered, &self.documents, self.clock.as_ref(), deadline).await;
         let (secret_index, once) = match trusted.map_err(|untrusted| report.untrusted(&untrusted))? {
             Trusted::Delivery { secret_index, once } => (secret_index, once),
             Trusted::Handshake(answer) => return Ok(of_profile(&answer)),

@@ -106,7 +106,8 @@ fn turn_of(mut resumed: Vec<List>, now: Timestamp) -> Vec<List> {
 }
 
 /// The lists of one integration's held jobs, of every operation that it ever had. A pause of one that is no longer
-/// configured holds nothing: nobody will resume it, and its jobs are for a person to see. Gives also how many pauses could not be read.
+/// configured holds nothing: nobody will resume it, and its jobs are for a person to see. Gives also how many pauses
+/// could not be read.
 async fn held_lists(run: &Run<'_>, entry: &DirectoryEntry) -> Result<(Vec<List>, u64), LedgerError> {
     let DirectoryEntry { provider, account, operations, .. } = entry;
     let (configured, pauses): (BTreeSet<_>, Listing<Pause>) =
@@ -117,8 +118,10 @@ async fn held_lists(run: &Run<'_>, entry: &DirectoryEntry) -> Result<(Vec<List>,
     for pause in &pauses.unreadable {
         run.complain(&format!("a pause of {provider}/{account}"), &pause.error);
     }
+    let with_pause = pauses.items.iter().map(|pause| &pause.operation);
+    let every: BTreeSet<_> = configured.iter().chain(operations).chain(with_pause).collect();
     let mut lists = Vec::new();
-    for operation in configured.union(operations) {
+    for operation in every {
         // One that cannot be read stands all the same.
         let stands = configured.contains(operation) && !matches!(pauses.of_operation(operation), Ok(None));
         lists.extend(run.ledger.shards().all().map(|shard| List {

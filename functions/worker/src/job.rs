@@ -11,6 +11,7 @@ use hookbox_core::time::Timestamp;
 use hookbox_core::transition::Refused;
 use hookbox_core::transition::claim::{Approach, Claim, Claimed, NotClaimed, claim, claimable};
 use hookbox_core::transition::hold::hold;
+use hookbox_core::transition::postpone::postpone;
 use hookbox_core::transition::review::review;
 use hookbox_ledger::{Configured, Held, ItemError, Ledger, LedgerError, Loaded, Pause};
 use hookbox_queue::MessageError;
@@ -20,6 +21,8 @@ use crate::attempt::{GRACE, ask_limit};
 use crate::builder::Worker;
 use crate::settle::Taken;
 
+/// How long a job waits whose operation has a pause that cannot be read.
+const UNREADABLE_PAUSE: Duration = Duration::from_secs(15 * 60);
 /// How often a job is read and decided again because another writer was first.
 const MAX_TRIES: usize = 4;
 
@@ -117,10 +120,23 @@ impl<'a> Run<'a> {
             let next = review(&job, ReviewReason::OperationRemoved, detail, self.now())?;
             return self.write(&loaded, &job, &next).await.map(Some);
         };
-        match configured.pause(&key.operation).map_err(LedgerError::from)? {
-            Some(pause) => self.hold(&loaded, &job, pause, configured, operation).await,
-            None => self.claim(&loaded, &job, configured, operation).await.map(Some),
+        match configured.pause(&key.operation) {
+            Ok(Some(pause)) => self.hold(&loaded, &job, pause, configured, operation).await,
+            Ok(None) => self.claim(&loaded, &job, configured, operation).await.map(Some),
+            Err(error) => self.postpone(&loaded, &job, error).await.map(Some),
         }
+    }
+
+    /// A pause that this version cannot read stands all the same, and no job can be held under it: a newer version, or
+    /// a person, will come. Until then the job waits and uses neither attempts nor wakes.
+    async fn postpone(&self, loaded: &Loaded, job: &Job, error: ItemError) -> Result<Ending, Returned> {
+        let now = self.now();
+        let Ok(next) = postpone(job, now.plus(UNREADABLE_PAUSE), now) else {
+            return Err(Returned::Unreadable(error));
+        };
+        tracing::error!(receipt = %job.key.receipt, operation = %job.key.operation, %error, "postponed");
+        self.worker.metrics.count(Metric::ItemsUnreadable, &[], 1);
+        self.write(loaded, job, &next).await
     }
 
     async fn load(&self, key: &JobKey) -> Result<(Loaded, Job), Returned> {

@@ -26,7 +26,8 @@ pub use secrets::Findings;
 /// Write what a hookbox.toml says to the table
 ///
 /// Shows what would change and asks before it writes. Integrations that the file does not name are left alone; those
-/// that did not change keep their revision. With --dry-run it ends with 1 when there are differences. Every key of the file is described in docs/configuration.md.
+/// that did not change keep their revision. With --dry-run it ends with 1 when there are differences. Every key of the
+/// file is described in docs/configuration.md.
 ///
 /// Before it writes it reads each secret of the parameter store that the file names: one that is missing or empty is
 /// refused, one that you may not read is a warning. What is read is never shown.
@@ -173,6 +174,7 @@ async fn put(step: &Step, table: &Table) -> Result<(), Failure> {
 struct Report<'a> {
     changes: Vec<Line<'a>>,
     not_in_file: Vec<String>,
+    unreadable: &'a [String],
     warnings: Vec<String>,
     applied: bool,
 }
@@ -198,7 +200,7 @@ impl<'a> Report<'a> {
             warnings: &step.warnings,
         };
         let changes = plan.steps.iter().map(line).collect();
-        Self { changes, not_in_file: plan.not_in_file.clone(), warnings, applied }
+        Self { changes, not_in_file: plan.not_in_file.clone(), unreadable: &plan.unreadable, warnings, applied }
     }
 }
 

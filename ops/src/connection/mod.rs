@@ -256,7 +256,7 @@ fn reached(why: &str, place: &str) -> (String, String) {
         return (found.join("\n"), CREDENTIALS.to_owned());
     }
     let advice = if place.starts_with("at ") {
-        "`make dev` starts the local AWS; unset AWS_ENDPOINT_URL for your account"
+        "`make dev` starts the local AWS, `make env` leads a shell to the one that runs; unset AWS_ENDPOINT_URL for your account"
     } else {
         "try again, or check the network on the way to AWS"
     };

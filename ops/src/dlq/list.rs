@@ -184,7 +184,15 @@ impl List {
             count(of("review"), "job"),
             count(notices as u64, "message"),
             of("poison"),
-        ))
+        ))?;
+        let ended = of("completed") + of("dismissed");
+        if ended > 0 {
+            terminal.say(format_args!(
+                "{} ended since the message was sent; SQS drops it after 14 days.",
+                count(ended, "job")
+            ))?;
+        }
+        Ok(())
     }
 }
 

@@ -16,7 +16,7 @@ pub use list::{Line, List};
 ///
 /// Starts from the table and joins the messages of the queue, which are given back after looking. A message that names
 /// no job of ours is poison; what it says is not repeated. A paused operation comes with the number of jobs that it holds
-/// and the command that resumes it.
+/// and the command that resumes it. A message whose job has ended since is no more than that: SQS drops it after 14 days.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct DlqListArgs {

@@ -1,6 +1,6 @@
 //! One decision about one job: looked at, asked for, written together with who made it and why.
 
-use hookbox_core::job::Job;
+use hookbox_core::job::{Job, Mode, State};
 use hookbox_core::key::JobKey;
 use hookbox_core::surroundings::Clock;
 use hookbox_core::time::Timestamp;
@@ -82,6 +82,9 @@ impl Decision<'_> {
         let after = self.decide(&before, clock.now(), terminal)?;
         self.check_payload(table).await?;
         let (was, becomes) = (before.status().as_str(), after.status().as_str());
+        if let Some(warning) = self.warning(&before) {
+            terminal.note(&warning)?;
+        }
         let question = format!("{} {}, which is {was}?", capitalised(self.verb.name()), self.job);
         let write = self.intent.allows(&question, &self.attempted(), terminal)?;
         if write {
@@ -103,18 +106,14 @@ impl Decision<'_> {
     async fn load(&self, table: &Table) -> Result<(Loaded, Job), Failure> {
         let loaded = table.ledger.load(&self.job.receipt).await;
         let loaded = loaded.map_err(|error| table.failure(&self.attempted(), &error))?;
-        let found = loaded.as_ref().and_then(|loaded| loaded.job(self.job)).cloned();
-        match (loaded, found) {
-            (Some(loaded), Some(job)) => Ok((loaded, job)),
-            (Some(loaded), None) if loaded.unreadable_job(self.job).is_some() => {
-                let error = loaded.unreadable_job(self.job).map_or_else(String::new, ToString::to_string);
-                Err(Failure::CouldNotLook(Trouble::new(self.attempted(), error)))
-            }
-            _ => {
-                let trouble = Trouble::new(self.attempted(), "there is none");
-                Err(Failure::Refused(trouble.advise(format!("hookbox receipts show {}", self.job.receipt))))
-            }
+        if let Some(error) = loaded.as_ref().and_then(|loaded| loaded.unreadable_job(self.job)) {
+            return Err(Failure::CouldNotLook(Trouble::new(self.attempted(), error)));
         }
+        let found = loaded.as_ref().and_then(|loaded| loaded.job(self.job)).cloned();
+        loaded.zip(found).ok_or_else(|| {
+            let trouble = Trouble::new(self.attempted(), "there is none");
+            Failure::Refused(trouble.advise(format!("hookbox receipts show {}", self.job.receipt)))
+        })
     }
 
     fn decide(&self, job: &Job, now: Timestamp, terminal: &Terminal) -> Result<Job, Failure> {
@@ -144,14 +143,25 @@ impl Decision<'_> {
         })
     }
 
+    /// What a person should know who does not know it.
+    fn warning(&self, job: &Job) -> Option<String> {
+        let unknown = matches!(self.verb, Verb::Replay(_)) && job.uncertain == Some(Mode::None);
+        unknown.then(|| {
+            format!(
+                "warning: nobody knows what came of an earlier call of {}, and nothing keeps the destination from doing its work a second time",
+                job.key
+            )
+        })
+    }
+
     /// There must be something to send.
     async fn check_payload(&self, table: &Table) -> Result<(), Failure> {
         if self.verb == Verb::Dismiss {
             return Ok(());
         }
-        match table.ledger.payload(&self.job.receipt).await {
-            Ok(Some(_)) => Ok(()),
-            Ok(None) => {
+        match table.ledger.has_payload(&self.job.receipt).await {
+            Ok(true) => Ok(()),
+            Ok(false) => {
                 let trouble = Trouble::new(self.attempted(), "its payload has expired: there is nothing to send");
                 Err(Failure::Forbidden(trouble.advise("ask the provider to deliver the event again")))
             }
@@ -160,7 +170,6 @@ impl Decision<'_> {
     }
 
     async fn audit(&self, loaded: &Loaded, before: &Job, after: &Job, now: Timestamp) -> Result<Audit, Failure> {
-        let state = |job: &Job| format!("{}, round {}", job.status().as_str(), job.round);
         Ok(Audit {
             subject: Subject::Receipt(self.job.receipt),
             at: now,
@@ -169,8 +178,8 @@ impl Decision<'_> {
             on: Some(self.job.to_string()),
             why: Some(self.reason.to_owned()),
             bulk: None,
-            before: Some(state(before)),
-            after: Some(state(after)),
+            before: Some(summary(before)),
+            after: Some(summary(after)),
             expires_at: loaded.receipt.as_ref().map(|receipt| now.plus(receipt.retention.receipt).to_epoch_seconds()),
         })
     }
@@ -183,6 +192,20 @@ impl Decision<'_> {
         };
         Failure::Forbidden(Trouble::new(self.attempted(), why).advise("look again and decide again"))
     }
+}
+
+/// What a round has come to: a replay clears its attempts.
+fn summary(job: &Job) -> String {
+    let mut summary = format!("{}, round {}", job.status().as_str(), job.round);
+    if let State::Review { reason } = job.state {
+        summary = format!("{summary}: {}", reason.as_str());
+    }
+    let attempts = job.attempts.iter().map(|attempt| {
+        let result = attempt.result.as_ref();
+        format!("{} {}", attempt.at, result.map_or("without an end", |result| result.code.as_str()))
+    });
+    let attempts: Vec<_> = attempts.collect();
+    if attempts.is_empty() { summary } else { format!("{summary}; {}", attempts.join(", ")) }
 }
 
 fn capitalised(word: &str) -> String {

@@ -12,14 +12,13 @@ use hookbox_core::transition::replay::ForgottenKey;
 use crate::connection::TableArgs;
 use crate::deed::WriteArgs;
 use crate::failure::{Answer, Failure};
-
 use crate::terminal::Terminal;
 pub use decision::{Decision, Verb};
 
 /// Replay a job: ask for the same effect again, under the same key
 ///
-/// Allowed while the job is in review, completed or dismissed. It begins a new round with all its attempts; the history
-/// stays. The destination sees the same Idempotency-Key as before, so one that still remembers it does nothing twice.
+/// Allowed while the job is in review, completed or dismissed. It begins a new round with all its attempts; what the
+/// round before came to stays in the audit. The destination sees the same Idempotency-Key as before, so one that still remembers it does nothing twice.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = REPLAY_EXAMPLES)]
 pub struct ReplayArgs {

@@ -52,7 +52,8 @@ async fn a_replay_opens_a_new_round_and_says_who_and_why() {
         (deed.who.as_str(), deed.what.as_str(), deed.why.as_deref()),
         ("jane", "replay", Some("the CRM was down"))
     );
-    assert_eq!((deed.before.as_deref(), deed.after.as_deref()), (Some("review, round 1"), Some("pending, round 2")));
+    assert_eq!(deed.before.as_deref(), Some("review, round 1: permanent; 2026-11-30T08:00:00.125Z http-422"));
+    assert_eq!(deed.after.as_deref(), Some("pending, round 2"));
     assert!(deed.expires_at.is_some());
 }
 
@@ -137,6 +138,22 @@ async fn a_dry_run_and_a_no_write_nothing() {
     let (mut terminal, _) = Captured::answering("n\n");
     assert_eq!(asking.carry_out(&table, &clock, &mut terminal).await.unwrap_err().code(), 1);
     assert_eq!(status(&key, &table).await, Status::Review);
+}
+
+/// Nothing keeps the destination from doing it twice, so whoever decides is told.
+#[tokio::test]
+async fn a_replay_of_what_nobody_knows_says_so() {
+    let clock = clock();
+    let table = table(&clock).await;
+    let receipt = ingest(&event("evt_1", "payment_intent.succeeded"), &table, &clock).await;
+    let key = JobKey::first(receipt, "audit".parse().unwrap());
+    attempt(&key, &Report::new(Outcome::Unknown, "timeout", "no answer"), &table, &clock).await;
+    let (answer, captured) = carry_out(&decision(&key, REPLAY), &table, &clock).await;
+    assert_eq!(answer.unwrap(), Answer::Yes);
+    assert!(captured.notes().contains("nobody knows what came of an earlier call"), "{}", captured.notes());
+    let (table, clock, known) = scene(Outcome::Permanent).await;
+    let (_, captured) = carry_out(&decision(&known, REPLAY), &table, &clock).await;
+    assert_eq!(captured.notes(), "");
 }
 
 #[tokio::test]

@@ -86,18 +86,18 @@ impl Change<'_> {
             reason,
             at: clock.now(),
         };
+        let held = HeldJobs::count(table, &pause, clock.now()).await?;
         if write {
             let who = self.author.name().await?;
-            let put = table.ledger.put_pause(provider, account, operation, &pause.reason, pause.at).await;
+            let audit = self.deed("pause", "not paused", "paused").audit(&who, pause.at);
+            let put = table.ledger.put_pause_audited(provider, account, operation, &pause.reason, &audit).await;
             let stands = put.map_err(|error| table.failure(&attempted, &error))?;
             if (stands.at, &stands.reason) != (pause.at, &pause.reason) {
                 return Err(paused_already(&attempted, &stands, terminal));
             }
             pause = stands;
-            let deed = self.deed("pause", "not paused", "paused");
-            deed.record(&who, &format!("{name} is paused"), table, clock).await?;
         }
-        let standing = Standing { held: HeldJobs::count(table, &pause, clock.now()).await?, pause };
+        let standing = Standing { pause, held };
         if terminal.format() == Format::Json {
             terminal.say_json(&Report { pause: PauseLine::from(&standing), written: write })?;
         } else if write {
@@ -132,16 +132,15 @@ impl Change<'_> {
         let write = self.intent.allows(&format!("Resume {name}?"), &attempted, terminal)?;
         if write {
             let who = self.author.name().await?;
-            table.ledger.delete_pause(pause).await.map_err(|error| match error {
+            let before = format!("paused since {}: {}", pause.at, pause.reason);
+            let audit = self.deed("resume", &before, "not paused").audit(&who, clock.now());
+            table.ledger.delete_pause_audited(pause, &audit).await.map_err(|error| match error {
                 LedgerError::ConditionFailed { .. } => {
                     let why = "it was resumed and paused again in the meantime";
                     Failure::Refused(Trouble::new(&attempted, why).advise("look at the new pause: hookbox pauses list"))
                 }
                 error => table.failure(&attempted, &error),
             })?;
-            let before = format!("paused since {}: {}", pause.at, pause.reason);
-            let deed = self.deed("resume", &before, "not paused");
-            deed.record(&who, &format!("{name} is resumed"), table, clock).await?;
         }
         if terminal.format() == Format::Json {
             terminal.say_json(&Report { pause: PauseLine::from(&standing), written: write })?;

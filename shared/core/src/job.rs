@@ -41,6 +41,9 @@ pub struct Job {
     pub attempts_total: u32,
     /// When the first call under this key was made: from then on the destination may remember it.
     pub first_sent_at: Option<Timestamp>,
+    /// After a replay: a call may be made only before. From then on the destination has forgotten the key of earlier
+    /// calls, and nobody has accepted a second effect.
+    pub send_before: Option<Timestamp>,
     /// The mode of an earlier call whose outcome is still unknown.
     pub uncertain: Option<Mode>,
     /// Wake-ups by the sweeper since the last claim.
@@ -113,6 +116,8 @@ pub enum ReviewReason {
     NeverClaimed,
     /// The payload is gone, so there is nothing to send.
     PayloadExpired,
+    /// It was replayed while the destination still remembered its key, and not called in that time.
+    KeyExpired,
     /// The operation is no longer configured.
     OperationRemoved,
 }
@@ -196,6 +201,7 @@ impl Job {
             attempts: Vec::new(),
             attempts_total: 0,
             first_sent_at: None,
+            send_before: None,
             uncertain: None,
             wakes: 0,
             open_at: Some(now.plus(PENDING_OVERDUE)),
@@ -246,6 +252,7 @@ impl ReviewReason {
             Self::Uncertain => "uncertain",
             Self::NeverClaimed => "never-claimed",
             Self::PayloadExpired => "payload-expired",
+            Self::KeyExpired => "key-expired",
             Self::OperationRemoved => "operation-removed",
         }
     }

@@ -154,8 +154,14 @@ impl Ledger {
             match tries.make(self.transaction(parts.to_vec(), token)?.send()).await {
                 Ok(_) => return Ok(()),
                 Err(Failure::Cancelled(verdicts)) => {
-                    let stored = match verdicts.into_iter().next() {
-                        Some(Verdict::Fails(Some(item))) => StoredIntegration::from_item(item)?,
+                    let mut verdicts = verdicts.into_iter();
+                    let stored = match (verdicts.next(), verdicts.next()) {
+                        (Some(Verdict::Fails(Some(item))), _) => StoredIntegration::from_item(item)?,
+                        // The line of the directory: only its schema can be in the way.
+                        (Some(Verdict::Holds), Some(Verdict::Fails(Some(item)))) => {
+                            DirectoryEntry::from_item(item)?;
+                            return Err(LedgerError::ConditionFailed { stored: Stored::Nothing });
+                        }
                         _ => return Err(LedgerError::ConditionFailed { stored: Stored::Nothing }),
                     };
                     if stored.token == token {

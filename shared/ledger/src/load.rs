@@ -155,6 +155,11 @@ impl Ledger {
         Ok(item::payload::from_items(&items)?)
     }
 
+    /// Whether anything of a receipt's payload is there, read consistently and without the payload.
+    pub async fn has_payload(&self, id: &ReceiptId) -> Result<bool, LedgerError> {
+        Ok(!self.query(beginning(&id.to_string(), key::PAYLOAD), Some("sk")).await?.is_empty())
+    }
+
     /// Every item of a range of one partition, or only these attributes of it, read consistently.
     pub(crate) async fn query(&self, range: Expression, only: Option<&str>) -> Result<Vec<Item>, LedgerError> {
         let mut tries = self.tries();

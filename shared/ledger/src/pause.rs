@@ -6,12 +6,13 @@ use hookbox_core::outcome::ErrorText;
 use hookbox_core::time::Timestamp;
 
 use crate::Ledger;
-use crate::classify::Failure;
+use crate::audit::Audit;
+use crate::classify::{Failure, Verdict};
 use crate::error::{ItemError, LedgerError, Stored};
 use crate::expression::{Expression, number};
 use crate::item::key;
 use crate::load::{Listing, beginning};
-use crate::transact::Key;
+use crate::transact::{Key, Write};
 
 /// A pause of one operation of one integration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,15 +52,7 @@ impl Ledger {
         reason: &ErrorText,
         now: Timestamp,
     ) -> Result<Pause, LedgerError> {
-        let pause = Pause {
-            provider: provider.clone(),
-            account: account.clone(),
-            operation: operation.clone(),
-            // Random, so that no two pauses share it, and small enough for every reader of JSON.
-            rev: self.random.next_u64() >> 11,
-            reason: reason.clone(),
-            at: now,
-        };
+        let pause = self.new_pause(provider, account, operation, reason, now);
         let absent = Expression::default().when_absent("pk");
         let mut tries = self.tries();
         loop {
@@ -75,6 +68,75 @@ impl Ledger {
                 Ok(_) => return Ok(pause),
                 // Another's, or our own of a try whose answer was lost.
                 Err(Failure::Condition(Some(item))) => return Ok(Pause::from_item(item)?),
+                Err(failure) => tries.again(failure).await?,
+            }
+        }
+    }
+
+    /// Like [`put_pause`](Self::put_pause), with a person's deed recorded in the same transaction: only a pause that is
+    /// new is one.
+    pub async fn put_pause_audited(
+        &self,
+        provider: &Provider,
+        account: &Account,
+        operation: &OperationName,
+        reason: &ErrorText,
+        audit: &Audit,
+    ) -> Result<Pause, LedgerError> {
+        let pause = self.new_pause(provider, account, operation, reason, audit.at);
+        let absent = Expression::default().when_absent("pk");
+        let paused = Write::Put(pause.to_item()?, absent);
+        match self.write_audited(paused, audit).await? {
+            None => Ok(pause),
+            // Another's: ours would be the same transaction made again, which is no failure.
+            Some(Verdict::Fails(Some(item))) => Ok(Pause::from_item(item)?),
+            Some(_) => Err(LedgerError::TransactionConflict),
+        }
+    }
+
+    fn new_pause(
+        &self,
+        provider: &Provider,
+        account: &Account,
+        operation: &OperationName,
+        reason: &ErrorText,
+        at: Timestamp,
+    ) -> Pause {
+        Pause {
+            provider: provider.clone(),
+            account: account.clone(),
+            operation: operation.clone(),
+            // Random, so that no two pauses share it, and small enough for every reader of JSON.
+            rev: self.random.next_u64() >> 11,
+            reason: reason.clone(),
+            at,
+        }
+    }
+
+    /// Like [`delete_pause`](Self::delete_pause), with a person's deed recorded in the same transaction: one that was gone
+    /// already was ended by somebody else.
+    pub async fn delete_pause_audited(&self, pause: &Pause, audit: &Audit) -> Result<(), LedgerError> {
+        let key = Key::new(key::integration(&pause.provider, &pause.account), key::pause(&pause.operation));
+        let resumed = Write::Delete(key, Expression::of_ours().when_is("rev", number(pause.rev)));
+        match self.write_audited(resumed, audit).await? {
+            None | Some(Verdict::Fails(None)) => Ok(()),
+            Some(Verdict::Fails(Some(item))) => {
+                let stored = Stored::Pause(Box::new(Pause::from_item(item)?));
+                Err(LedgerError::ConditionFailed { stored })
+            }
+            Some(_) => Err(LedgerError::TransactionConflict),
+        }
+    }
+
+    /// One write and the record of it. What is said of the write when its condition fails.
+    async fn write_audited(&self, write: Write, audit: &Audit) -> Result<Option<Verdict>, LedgerError> {
+        let token = self.token();
+        let parts = vec![write, Write::Put(audit.to_item(&token)?, Expression::default())];
+        let mut tries = self.tries();
+        loop {
+            match tries.make(self.transaction(parts.clone(), &token)?.send()).await {
+                Ok(_) => return Ok(None),
+                Err(Failure::Cancelled(verdicts)) => return Ok(verdicts.into_iter().next()),
                 Err(failure) => tries.again(failure).await?,
             }
         }

@@ -91,6 +91,9 @@ pub enum Reason {
     /// The credential is another one than any of the secrets.
     #[error("the credential does not match")]
     CredentialMismatch,
+    /// The request names a document that the provider does not have.
+    #[error("the request names a document that the provider does not have")]
+    NoSuchDocument,
     /// The request names a URL that is not the provider's.
     #[error("the request names a URL that is not the provider's")]
     ForeignUrl,
@@ -124,6 +127,7 @@ impl Reason {
             Self::MissingCredential => "missing-credential",
             Self::MalformedCredential => "malformed-credential",
             Self::CredentialMismatch => "credential-mismatch",
+            Self::NoSuchDocument => "no-such-document",
             Self::ForeignUrl => "foreign-url",
             Self::BodyNotSigned => "body-not-signed",
             Self::BadCertificate => "bad-certificate",

@@ -9,7 +9,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hookbox_core::digest::Digest;
 use hookbox_core::time::Timestamp;
-use hookbox_providers::{Fetched, Misconfiguration, Once, Profiles, Reason, Request, SignError, Vector, Verdict};
+use hookbox_providers::{
+    Fetched, Misconfiguration, Once, Profiles, Reason, Request, SampleValues, SignError, Vector, Verdict,
+};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use ways::{Delivery, NOW, WAYS, Way, configured, secret};
@@ -96,6 +98,21 @@ proptest! {
     }
 
     #[test]
+    fn one_flipped_bit_of_a_signature_in_the_body_is_never_accepted(bit in any::<usize>()) {
+        for (name, before) in [("adyen/payments", "\"hmacSignature\":\""), ("mailgun/-", "\"signature\":\"")] {
+            let way = way(name);
+            let mut delivery = way.sample();
+            let text = String::from_utf8(delivery.body.clone()).unwrap();
+            let start = text.find(before).unwrap() + before.len();
+            let end = start + text[start..].find('"').unwrap();
+            let at = bit % ((end - start) * 8);
+            delivery.body[start + at / 8] ^= 1 << (at % 8);
+            let verdict = delivery.verify(&way.configured, &way.secrets());
+            prop_assert!(matches!(verdict, Verdict::Invalid(_)), "{}: {:?}", name, verdict);
+        }
+    }
+
+    #[test]
     fn one_flipped_bit_of_an_sns_signature_is_never_accepted(bit in 0_usize..2048) {
         let good = vector("aws-sns", "official_v2_plain");
         let text = String::from_utf8(body(&good)).unwrap();
@@ -151,6 +168,21 @@ fn one_unsigned_item_of_adyen_fails_the_delivery() {
     }
     let none = Delivery { body: br#"{"notificationItems":[]}"#.to_vec(), ..good };
     assert_eq!(none.reason(&adyen.configured, &adyen.secrets()), Some(Reason::MissingSignature));
+}
+
+#[test]
+fn items_under_two_keys_of_adyen_name_the_older_one() {
+    let adyen = way("adyen/payments");
+    let item = |secret| {
+        let mut delivery = Delivery::new(&adyen.configured.sample(&SampleValues::default()).unwrap().body);
+        delivery.sign(&adyen.configured, "id", secret).unwrap();
+        let text = String::from_utf8(delivery.body).unwrap();
+        text.split_once('[').unwrap().1.trim_end_matches("]}").to_owned()
+    };
+    let body = format!("{{\"notificationItems\":[{},{}]}}", item(&adyen.other), item(&adyen.verifying));
+    let verdict =
+        Delivery::new(body.as_bytes()).verify(&adyen.configured, &[adyen.verifying.clone(), adyen.other.clone()]);
+    assert!(matches!(verdict, Verdict::Valid { secret_index: 1, .. }), "a rotation is not over yet: {verdict:?}");
 }
 
 #[test]

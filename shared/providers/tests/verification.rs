@@ -101,6 +101,34 @@ fn a_broken_configuration_shows_with_any_request() {
 }
 
 #[test]
+fn a_broken_configuration_shows_before_there_is_a_request() {
+    for way in WAYS.iter() {
+        let token = secret("verify_token:t");
+        let secrets = [way.verifying.clone(), token];
+        let secrets = if way.provider() == "sendgrid" { &secrets[..0] } else { &secrets[..] };
+        let meta = ["facebook", "instagram", "whatsapp"].contains(&way.provider());
+        let one = &secrets[..secrets.len().min(1)];
+        let expected = match way.provider() {
+            // Its secret is a key of a form that the sample's is not.
+            "sendgrid" => Err(Misconfiguration::NoSecret),
+            "google-pubsub" => Err(Misconfiguration::NoEmail),
+            _ => Ok(()),
+        };
+        let given = if meta { secrets } else { one };
+        assert_eq!(way.configured.check(Some(ways::URL), given), expected, "{}", way.name);
+        if meta {
+            assert_eq!(way.configured.check(None, one), Err(Misconfiguration::NoVerifyToken), "{}", way.name);
+        }
+        if way.configured.signs_url() {
+            assert_eq!(way.configured.check(None, one), Err(Misconfiguration::NoUrl), "{}", way.name);
+        }
+    }
+    let encoding = Misconfiguration::SecretEncoding { index: 1 };
+    let standard = configured("standard-webhooks", None);
+    assert_eq!(standard.check(None, &[secret(STANDARD_SECRET), secret("whsec_!")]), Err(encoding));
+}
+
+#[test]
 fn a_missing_empty_or_repeated_header_is_refused() {
     for way in signable() {
         let (name, secrets) = (&way.name, way.secrets());

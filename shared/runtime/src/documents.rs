@@ -18,6 +18,8 @@ use crate::causes::chain;
 pub const DOCUMENT_CACHE: Duration = Duration::from_secs(60 * 60);
 /// The largest document. Certificate chains and key sets have a few kilobytes.
 pub const MAX_DOCUMENT_BYTES: usize = 64 * 1024;
+/// How long a failure is believed: whoever asks for a document that is not there costs one call in this time.
+const FAILURE_CACHE: Duration = Duration::from_secs(60);
 /// How many documents are remembered: whoever makes us fetch many may not fill our memory.
 const MAX_DOCUMENTS: usize = 64;
 
@@ -44,8 +46,8 @@ pub enum FetchError {
     NoAnswer(String),
 }
 
-/// Documents by their addresses, each with the time at which it was fetched.
-type Known = HashMap<String, (Arc<[u8]>, Timestamp)>;
+/// What was found at addresses, each with the time at which it was fetched.
+type Known = HashMap<String, (Result<Arc<[u8]>, FetchError>, Timestamp)>;
 
 /// Documents with a memory.
 #[derive(Clone)]
@@ -61,19 +63,24 @@ impl Documents {
         Self { fetch, clock, known: Arc::default() }
     }
 
-    /// What stands at an address, remembered for [`DOCUMENT_CACHE`]. A failure is not remembered.
+    /// What stands at an address, remembered for [`DOCUMENT_CACHE`]; that there is nothing, for a minute.
     pub async fn get(&self, url: &str, within: Duration) -> Result<Arc<[u8]>, FetchError> {
         let now = self.clock.now();
-        if let Some((document, _)) = self.known().get(url).filter(|(_, at)| now.since(*at) < DOCUMENT_CACHE) {
-            return Ok(Arc::clone(document));
+        if let Some((found, at)) = self.known().get(url) {
+            let believed = if found.is_ok() { DOCUMENT_CACHE } else { FAILURE_CACHE };
+            if now.since(*at) < believed {
+                return found.clone();
+            }
         }
-        let document: Arc<[u8]> = self.fetch.get(url, within).await?.into();
+        let found = self.fetch.get(url, within).await.map(Arc::from);
         let mut known = self.known();
-        if known.len() >= MAX_DOCUMENTS {
-            known.clear();
+        if known.len() >= MAX_DOCUMENTS && !known.contains_key(url) {
+            // Failures go first, then what is oldest.
+            let first = known.iter().min_by_key(|(_, (found, at))| (found.is_ok(), *at)).map(|(url, _)| url.clone());
+            first.and_then(|url| known.remove(&url));
         }
-        known.insert(url.to_owned(), (Arc::clone(&document), now));
-        Ok(document)
+        known.insert(url.to_owned(), (found.clone(), now));
+        found
     }
 
     /// Visits an address for the effect that this has, each time anew.
@@ -183,28 +190,34 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_document_is_believed_for_an_hour_and_a_failure_is_not_remembered() {
+    async fn a_document_is_believed_for_an_hour_and_a_failure_for_a_minute() {
         let clock = Arc::new(At::default());
         let documents = Documents::new(Arc::new(Numbers::default()), clock.clone());
         let get = async |url: &str| documents.get(url, SOON).await.map(|document| document[0]);
         assert_eq!((get("https://a").await, get("https://a").await, get("https://b").await), (Ok(0), Ok(0), Ok(1)));
-        assert_eq!(
-            (get("https://gone").await, get("https://gone").await),
-            (Err(FetchError::Status(404)), Err(FetchError::Status(404)))
-        );
+        let gone = Err(FetchError::Status(404));
+        assert_eq!((get("https://gone").await, get("https://gone").await), (gone.clone(), gone.clone()));
+        clock.0.store(i64::try_from(FAILURE_CACHE.as_millis()).unwrap(), Ordering::SeqCst);
+        assert_eq!((get("https://gone").await, get("https://a").await), (gone, Ok(0)));
         clock.0.store(i64::try_from(DOCUMENT_CACHE.as_millis()).unwrap(), Ordering::SeqCst);
-        assert_eq!(get("https://a").await, Ok(4), "two failures came in between");
+        assert_eq!(get("https://a").await, Ok(4), "two failures were fetched in between");
         assert_eq!(documents.visit("https://a", SOON).await, Ok(()));
         assert_eq!(get("https://c").await, Ok(6), "a visit is made each time");
     }
 
     #[tokio::test]
-    async fn the_memory_is_bounded() {
+    async fn the_memory_is_bounded_and_failures_leave_it_first() {
         let documents = Documents::new(Arc::new(Numbers::default()), Arc::new(At::default()));
+        documents.get("https://a", SOON).await.unwrap();
+        for n in 0..1_000 {
+            assert!(documents.get(&format!("https://gone/{n}"), SOON).await.is_err());
+        }
+        assert_eq!(documents.known().len(), MAX_DOCUMENTS);
+        assert_eq!(documents.get("https://a", SOON).await.map(|document| document[0]), Ok(0), "still known");
         for n in 0..1_000 {
             documents.get(&format!("https://{n}"), SOON).await.unwrap();
         }
-        assert!(documents.known().len() <= MAX_DOCUMENTS);
+        assert_eq!(documents.known().len(), MAX_DOCUMENTS);
     }
 
     #[tokio::test]

@@ -52,7 +52,6 @@ fn step(draw: &mut Draw, (batches, tokens): (bool, bool), required: &[&'static s
     match draw.below(36) {
         0..=4 => Step::Deliver(delivery(draw, batches, tokens)),
         5 => Step::DeliverAgain,
-        6 | 7 => Step::Settle,
         8..=10 => Step::Dispatch,
         11..=14 => Step::Work { most: 1 + draw.below(10), first: draw.below(4) },
         15 => Step::Sweep,
@@ -68,7 +67,7 @@ fn step(draw: &mut Draw, (batches, tokens): (bool, bool), required: &[&'static s
         29 if draw.once_in(2) => Step::ReplayRemembered(draw.below(4)),
         29 => Step::Replay(draw.below(4)),
         30 => Step::Dismiss(draw.below(4)),
-        31..=34 => Step::Settle,
+        6 | 7 | 31..=34 => Step::Settle,
         _ => Step::Configure(connection, operations(draw, 2)),
     }
 }

@@ -1,5 +1,7 @@
 //! Verification that needs a document from elsewhere, confirmations, and tokens that are good once.
 
+use std::sync::atomic::Ordering;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hookbox_core::integration::{Integration, SecretRef};
@@ -90,6 +92,19 @@ async fn an_address_that_is_not_the_provider_s_is_never_fetched() {
         assert_eq!(stage.answer(signed.event("aws-sns")).await.status, 401, "{name}");
         assert_eq!(fetched(&stage), [""; 0], "{name}");
     }
+}
+
+/// Whoever names a certificate that does not exist neither rings an alarm nor makes us ask for it each time.
+#[tokio::test]
+async fn a_certificate_that_its_host_does_not_have_is_a_bad_signature() {
+    let signed = Signed::of(SNS, "official_v2_plain");
+    let stage = sns(&[&signed.json("TopicArn")], &signed).await;
+    stage.elsewhere.missing_is.store(404, Ordering::SeqCst);
+    for _ in 0..3 {
+        assert_eq!(stage.answer(signed.event("aws-sns")).await.status, 401);
+    }
+    assert_eq!(fetched(&stage).len(), 1);
+    assert_eq!((stage.counted("VerificationFailed"), stage.counted("VerifierBroken")), (3, 0));
 }
 
 /// Anybody can have AWS sign the messages of a topic of their own.

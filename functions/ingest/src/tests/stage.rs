@@ -1,6 +1,7 @@
 //! An ingest function on a real ledger, and a provider that signs.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -92,13 +93,15 @@ impl Stage {
 pub(super) struct Elsewhere {
     pub(super) documents: Arc<Mutex<HashMap<String, Vec<u8>>>>,
     pub(super) fetched: Arc<Mutex<Vec<String>>>,
+    /// The status of what cannot.
+    pub(super) missing_is: Arc<AtomicU16>,
 }
 
 impl Fetch for Elsewhere {
     fn get<'a>(&'a self, url: &'a str, _: Duration) -> BoxFuture<'a, Result<Vec<u8>, FetchError>> {
         self.fetched.lock().unwrap().push(url.to_owned());
         let document = self.documents.lock().unwrap().get(url).cloned();
-        std::future::ready(document.ok_or(FetchError::Status(503))).boxed()
+        std::future::ready(document.ok_or(FetchError::Status(self.missing_is.load(Ordering::SeqCst)))).boxed()
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::FutureExt as _;
 use hookbox_core::integration::Idempotency;
-use hookbox_core::job::{AttemptOutcome, Status};
+use hookbox_core::job::{AttemptOutcome, State, Status};
 use hookbox_core::key::JobKey;
 use hookbox_core::outcome::{ErrorText, Report};
 use hookbox_ledger::Pause;
@@ -82,6 +83,30 @@ async fn an_operation_resumed_while_its_job_was_being_held_is_due_at_once() {
     assert_eq!((job.status(), job.attempts.len()), (Status::Retrying, 0), "the attempt is given back");
     assert_eq!(world.wake_ups().await, [(key, 0)]);
     assert!(pauses(&world).await.is_empty());
+}
+
+/// After a rollback a pause may be newer than the worker: its jobs wait, whatever time it takes.
+#[tokio::test]
+async fn under_a_pause_that_cannot_be_read_jobs_wait_and_use_nothing_up() {
+    let world = World::new().await;
+    world.answers("/ok", &[200]).await;
+    let key = world.one(world.http("/ok", Idempotency::key())).await;
+    let stands = pause(&world, &key).await;
+    let mut newer = world.table.item("integration#stripe#demo", "pause#deliver").await.unwrap();
+    newer.insert("schema".to_owned(), AttributeValue::N("2".to_owned()));
+    world.table.put_item(newer).await;
+    let worker = world.worker();
+    for looked in 1..=20 {
+        assert!(world.invoke(&worker, std::slice::from_ref(&key)).await.is_empty());
+        let job = world.job(&key).await;
+        let State::Retrying { next_attempt_at } = job.state else { panic!("{:?}", job.state) };
+        assert_eq!((job.attempts_total, job.wakes), (0, 0));
+        assert_eq!(world.counted(Metric::ItemsUnreadable), looked);
+        world.clock.set(next_attempt_at);
+    }
+    world.table.delete_item("integration#stripe#demo", "pause#deliver").await;
+    assert!(world.invoke(&worker, std::slice::from_ref(&key)).await.is_empty());
+    assert_eq!((world.status(&key).await, world.calls().await.len()), (Status::Completed, 1), "{stands:?}");
 }
 
 /// Its process dies in the call.

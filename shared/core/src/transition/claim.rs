@@ -108,6 +108,10 @@ fn attempt(job: &Job, claim: Claim<'_>) -> Claimed {
             return Claimed::Review(job.moved(State::Review { reason: ReviewReason::Uncertain }, claim.now));
         }
     };
+    if job.send_before.is_some_and(|until| until <= claim.now) {
+        let reason = if job.uncertain.is_some() { ReviewReason::Uncertain } else { ReviewReason::KeyExpired };
+        return Claimed::Review(job.moved(State::Review { reason }, claim.now));
+    }
     if job.attempts.len() >= claim.operation.schedule.attempts() {
         let reason = if job.uncertain.is_some() { ReviewReason::Uncertain } else { ReviewReason::Exhausted };
         return Claimed::Review(job.moved(State::Review { reason }, claim.now));

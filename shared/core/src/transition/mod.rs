@@ -9,6 +9,7 @@ pub mod dismiss;
 pub mod expiry;
 pub mod finish;
 pub mod hold;
+pub mod postpone;
 pub mod reconcile;
 pub mod release;
 pub mod replay;

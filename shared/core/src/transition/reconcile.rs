@@ -58,6 +58,7 @@ mod tests {
             attempts: Vec::new(),
             attempts_total: 0,
             first_sent_at: None,
+            send_before: None,
             uncertain: None,
             wakes: 0,
             open_at: Some(NOW),

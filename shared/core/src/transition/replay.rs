@@ -36,20 +36,29 @@ pub fn replay(job: &Job, forgotten: ForgottenKey, now: Timestamp) -> Result<Job,
             return Err(job.refuse("replay").into());
         }
     }
-    let last_mode = job.uncertain.or(job.attempts.last().map(|attempt| attempt.mode));
-    if let (Some(Mode::Key { until }), ForgottenKey::Refuse) = (last_mode, forgotten)
-        && until <= now
-    {
+    let send_before = remembered_until(job).filter(|_| forgotten == ForgottenKey::Refuse);
+    if let Some(until) = send_before.filter(|until| *until <= now) {
         return Err(NotReplayed::KeyExpired { until });
     }
     let mut next = job.moved(State::Pending, now);
     next.round += 1;
     next.attempts.clear();
     next.wakes = 0;
+    next.send_before = send_before;
     // The person has decided: an unknown outcome that cannot be asked for is theirs now. What can be asked still is.
     next.uncertain = job.uncertain.filter(|mode| *mode == Mode::Reconcile);
     if forgotten == ForgottenKey::Accept {
         next.first_sent_at = None;
     }
     Ok(next)
+}
+
+/// Until when the destination remembers the key of the calls that were made, as far as they were made by key.
+fn remembered_until(job: &Job) -> Option<Timestamp> {
+    match job.uncertain.or(job.attempts.last().map(|attempt| attempt.mode)) {
+        Some(Mode::Key { until }) => Some(until),
+        Some(Mode::Reconcile | Mode::None) => None,
+        // No call was made in this round: what the one before knew still holds.
+        None => job.send_before,
+    }
 }

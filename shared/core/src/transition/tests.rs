@@ -9,7 +9,7 @@ use super::claim::{Approach, Claim, Claimed, NotClaimed, claim};
 use super::finish::{Finish, finish, resumed_meanwhile};
 use super::replay::{ForgottenKey, NotReplayed, replay};
 use super::wake::{Backlog, Wake, wake};
-use super::{dismiss::dismiss, hold::hold, release::release, review::review};
+use super::{dismiss::dismiss, hold::hold, postpone::postpone, release::release, review::review};
 use crate::digest::Digest;
 use crate::event::{Disposition, Event, Identity, Payload};
 use crate::integration::{Idempotency, Integration, Operation, Retention, SecretRef, Target};
@@ -126,6 +126,7 @@ fn every_state_meets_every_command() {
                 show(resumed_meanwhile(&job, &report, soon).map(|j| j.status()).map_err(|e| e.to_string())),
             ),
             ("hold", show(hold(&job, soon).map(|j| j.status()).map_err(|e| e.to_string()))),
+            ("postpone", show(postpone(&job, later, soon).map(|j| j.status()).map_err(|e| e.to_string()))),
             ("release", show(release(&job, soon).map(|j| j.status()).map_err(|e| e.to_string()))),
             (
                 "review now",
@@ -333,6 +334,26 @@ fn a_replay_opens_a_new_round_and_keeps_what_must_be_remembered() {
     assert!(replay(&done, ForgottenKey::Accept, forgotten).is_ok());
 }
 
+/// The replay is allowed, and then the call is late: a pause, a backlog, retries.
+#[test]
+fn a_replay_is_not_sent_after_the_key_is_forgotten() {
+    let op = operation(Idempotency::key());
+    let forgotten = START.plus(DEFAULT_KEY_RETENTION);
+    let just_before = forgotten.minus(Duration::from_secs(1));
+    let (job, _) = called(&pending(), &op, START);
+    for outcome in [Outcome::Done, Outcome::Permanent] {
+        let done = finished(&job, &op, outcome, START);
+        let again = replay(&done, ForgottenKey::Refuse, just_before).expect("in time");
+        assert!(matches!(claimed(&again, &op, just_before), Ok(Claimed::Call { .. })));
+        let Ok(Claimed::Review(late)) = claimed(&again, &op, forgotten) else { panic!("sent under a forgotten key") };
+        assert_eq!(late.state, State::Review { reason: ReviewReason::KeyExpired });
+        // No call was made in that round, and what was known before still is.
+        assert_eq!(replay(&late, ForgottenKey::Refuse, forgotten), Err(NotReplayed::KeyExpired { until: forgotten }));
+        let accepted = replay(&late, ForgottenKey::Accept, forgotten).expect("accepted");
+        assert!(matches!(claimed(&accepted, &op, forgotten), Ok(Claimed::Call { .. })));
+    }
+}
+
 #[test]
 fn the_mode_is_written_with_the_attempt() {
     let op = operation(Idempotency::key());
@@ -346,6 +367,7 @@ enum Command {
     Finish(Outcome),
     Resumed,
     Hold,
+    Postpone,
     Release,
     Review,
     Dismiss,
@@ -367,6 +389,7 @@ fn commands() -> impl Strategy<Value = Vec<(Command, u64, u64)>> {
         4 => outcome.prop_map(Command::Finish),
         1 => Just(Command::Resumed),
         1 => Just(Command::Hold),
+        1 => Just(Command::Postpone),
         1 => Just(Command::Release),
         1 => Just(Command::Review),
         1 => Just(Command::Dismiss),
@@ -399,6 +422,7 @@ fn apply(job: &Job, command: &Command, op: &Operation, now: Timestamp, bits: u64
         }
         Command::Resumed => resumed_meanwhile(job, &Report::new(Outcome::CredentialRefused, "c", ""), now).ok(),
         Command::Hold => hold(job, now).ok(),
+        Command::Postpone => postpone(job, now.plus(Duration::from_secs(bits % 1_000)), now).ok(),
         Command::Release => release(job, now).ok(),
         Command::Review => review(job, ReviewReason::OperationRemoved, "", now).ok(),
         Command::Dismiss => dismiss(job, now).ok(),

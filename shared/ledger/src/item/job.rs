@@ -43,6 +43,8 @@ struct JobItem {
     #[serde(skip_serializing_if = "Option::is_none")]
     first_sent_at: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    send_before: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     uncertain: Option<ModeItem>,
     #[serde(default)]
     wakes: u32,
@@ -128,6 +130,7 @@ impl StoredJob {
             attempts: job.attempts.iter().map(AttemptItem::from).collect(),
             attempts_total: job.attempts_total,
             first_sent_at: job.first_sent_at,
+            send_before: job.send_before,
             uncertain: job.uncertain.map(ModeItem::from),
             wakes: job.wakes,
             open_pk: job.open_at.and_then(|_| index::open(job, shards)),
@@ -182,6 +185,7 @@ impl StoredJob {
             attempts: attempts.ok_or_else(|| corrupt("an attempt without its parts"))?,
             attempts_total: item.attempts_total,
             first_sent_at: item.first_sent_at,
+            send_before: item.send_before,
             uncertain,
             wakes: item.wakes,
             open_at: item.open_at,

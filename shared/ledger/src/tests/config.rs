@@ -1,4 +1,5 @@
 use super::*;
+use crate::test_support::Fault;
 use crate::{Audit, DirectoryEntry, LedgerError, Stored, Subject};
 
 #[tokio::test]
@@ -113,4 +114,44 @@ async fn names_that_begin_alike_do_not_meet() {
     world.ledger.put_integration(&longer, None).await.unwrap();
     assert_eq!(world.ledger.integration(&first.provider, &longer.account).await.unwrap(), Some(longer));
     assert_eq!(world.ledger.directory().await.unwrap().items.len(), 2);
+}
+
+/// Who paused and resumed is recorded with what they did, or neither is.
+#[tokio::test]
+async fn a_pause_and_its_end_are_recorded_with_who_made_them() {
+    let world = World::new().await;
+    let first = integration(&["deliver"]);
+    let Integration { provider, account, operations, .. } = &first;
+    let name = &operations[0].name;
+    let deed = |what: &str, who: &str| Audit {
+        subject: Subject::Integration(provider.clone(), account.clone()),
+        at: START,
+        who: who.to_owned(),
+        what: what.to_owned(),
+        on: Some(name.to_string()),
+        why: None,
+        bulk: None,
+        before: None,
+        after: None,
+        expires_at: None,
+    };
+    let faults = Faults::none();
+    faults.on_next("TransactWriteItems", Fault::LoseReply).on_next("TransactWriteItems", Fault::LoseReply);
+    let ledger = world.through(&faults);
+    let why = "maintenance".to_owned().into();
+    let paused = ledger.put_pause_audited(provider, account, name, &why, &deed("pause", "jane")).await.unwrap();
+    let again = ledger.put_pause_audited(provider, account, name, &why, &deed("pause", "joe")).await.unwrap();
+    assert_eq!(again, paused, "what is paused stays as it is, and joe has done nothing");
+    ledger.delete_pause_audited(&paused, &deed("resume", "jane")).await.unwrap();
+    ledger.delete_pause_audited(&paused, &deed("resume", "joe")).await.unwrap();
+    assert!(faults.all_happened());
+    let deeds = world.ledger.integration_audit(provider, account).await.unwrap().items;
+    let mut deeds: Vec<_> = deeds.into_iter().map(|deed| (deed.what, deed.who)).collect();
+    deeds.sort_unstable();
+    assert_eq!(deeds, [("pause".to_owned(), "jane".to_owned()), ("resume".to_owned(), "jane".to_owned())]);
+
+    let new = world.ledger.put_pause(provider, account, name, &why, START).await.unwrap();
+    let error = world.ledger.delete_pause_audited(&paused, &deed("resume", "joe")).await.unwrap_err();
+    assert!(matches!(error, LedgerError::ConditionFailed { stored: Stored::Pause(stored) } if *stored == new));
+    assert_eq!(world.ledger.integration_audit(provider, account).await.unwrap().items.len(), 2);
 }

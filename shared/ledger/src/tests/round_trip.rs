@@ -87,8 +87,8 @@ prop_compose! {
 }
 
 fn state() -> impl Strategy<Value = State> {
-    use ReviewReason::{Exhausted, NeverClaimed, OperationRemoved, PayloadExpired, Permanent, Uncertain};
-    let reasons = [Exhausted, Permanent, Uncertain, NeverClaimed, PayloadExpired, OperationRemoved];
+    use ReviewReason::{Exhausted, KeyExpired, NeverClaimed, OperationRemoved, PayloadExpired, Permanent, Uncertain};
+    let reasons = [Exhausted, Permanent, Uncertain, NeverClaimed, PayloadExpired, KeyExpired, OperationRemoved];
     prop_oneof![
         Just(State::Pending),
         Just(State::Held),
@@ -126,7 +126,7 @@ prop_compose! {
         (kind, resource, occurred_at, received_at) in (text(), maybe(text()), maybe(time()), time()),
         (state, attempts, uncertain) in (state(), attempts(), maybe(mode())),
         (version, round, attempts_total, wakes) in (1..u64::MAX - 1, any::<u32>(), any::<u32>(), any::<u32>()),
-        (first_sent_at, open_at) in (maybe(time()), time()),
+        (first_sent_at, send_before, open_at) in (maybe(time()), maybe(time()), time()),
         last_error in maybe((text(), "\\PC{0,600}")),
         job_version in 1..u16::MAX,
     ) -> Job {
@@ -134,7 +134,7 @@ prop_compose! {
         base.key.version = job_version;
         let mut job = Job {
             kind, resource, occurred_at, received_at, state, version, round, attempts, attempts_total, first_sent_at,
-            uncertain, wakes, open_at: None,
+            send_before, uncertain, wakes, open_at: None,
             last_error: last_error.map(|(code, detail)| LastError {
                 code: Code::new(&code),
                 detail: ErrorText::new(&detail),

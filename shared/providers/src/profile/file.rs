@@ -12,6 +12,8 @@ pub(crate) struct ProfileFile {
     pub(crate) title: String,
     #[serde(default)]
     pub(crate) documentation: Vec<String>,
+    #[serde(default)]
+    pub(crate) setup: Vec<String>,
     pub(crate) delivery: DeliveryFile,
     #[serde(default)]
     pub(crate) acknowledgement: Vec<AcknowledgementFile>,

@@ -43,6 +43,7 @@ impl Profile {
                 let _ = writeln!(page, "- {label}: {text}");
             }
         };
+        line("To do at the provider", self.setup().join(" "));
         line("Verified by", schemes);
         line("Tenants", file.tenants.as_ref().map(|_| "the integration must list them".to_owned()).unwrap_or_default());
         line("Handshakes", unique(file.handshake.iter().map(handshake)).join("; "));
@@ -54,7 +55,7 @@ impl Profile {
     }
 }
 
-fn handshake(file: &HandshakeFile) -> String {
+pub(super) fn handshake(file: &HandshakeFile) -> String {
     let trust = match (&file.token, file.unsigned) {
         (Some(_), _) => "with a token",
         (None, true) => "unsigned",
@@ -81,7 +82,7 @@ fn identity(rule: &EventFile) -> String {
     ways.join(" or ")
 }
 
-fn unique(texts: impl Iterator<Item = String>) -> Vec<String> {
+pub(super) fn unique(texts: impl Iterator<Item = String>) -> Vec<String> {
     let mut seen: Vec<String> = Vec::new();
     for text in texts {
         if !seen.contains(&text) {
