@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use hookbox_core::job::{Job, ReviewReason, State, Status};
+use hookbox_core::limits::WORKER_TIMEOUT;
 use hookbox_ledger::test_support::Fault;
 use hookbox_worker::Batch;
 use serde_json::json;
 
-use crate::harness::process::now;
+use crate::harness::process::{now, virtual_time};
 use crate::harness::world::ATTEMPTS;
 use crate::harness::world::Connection::Single;
 use crate::harness::{Delivery, History, Intruder, Manner, Mood, Step, Trouble, What, World};
@@ -17,7 +18,7 @@ fn arrival() -> Step {
 }
 
 fn kept(world: &World) {
-    assert_eq!(world.broken.lock().unwrap().first(), None);
+    assert_eq!(world.fault(), None);
 }
 
 /// The only job of an operation.
@@ -101,9 +102,19 @@ fn a_late_worker_does_not_overwrite() {
 fn failures_are_answered_in_the_shape_that_the_queue_and_the_stream_read() {
     let runtime = virtual_time();
     let _entered = runtime.enter();
-    let world = World::new(Some(&["key"]), None);
+    let world = World::new([Some(&["key"]), None, None]);
     let answer = now(world.worker().handle(&batch(&["no message"]), world.now()));
     let expected = json!({"batchItemFailures": [{"itemIdentifier": "m0"}]});
+    assert_eq!(serde_json::to_value(answer.unwrap()).unwrap(), expected);
+
+    world.deliver(&Delivery::one(Single, 1));
+    let event = json!({"Records": world.stream.lock().unwrap().batch(1)});
+    let sequence_number = event["Records"][0]["dynamodb"]["SequenceNumber"].as_str().expect("a sequence number");
+    for _ in 0..12 {
+        world.faults.on_next("SendMessageBatch", Fault::Internal);
+    }
+    let answer = now(world.dispatcher().dispatch(&event));
+    let expected = json!({"batchItemFailures": [{"itemIdentifier": sequence_number}]});
     assert_eq!(serde_json::to_value(answer.unwrap()).unwrap(), expected);
 }
 
@@ -112,13 +123,14 @@ fn failures_are_answered_in_the_shape_that_the_queue_and_the_stream_read() {
 fn one_bad_body_does_not_fail_its_batch() {
     let runtime = virtual_time();
     let _entered = runtime.enter();
-    let world = World::new(Some(&["key"]), None);
+    let world = World::new([Some(&["key"]), None, None]);
     world.deliver(&Delivery::one(Single, 1));
-    world.dispatch();
-    world.collect_messages();
-    let now = world.now();
-    world.messages.lock().unwrap().send("{".to_owned(), now);
-    assert!(world.work(10, 0));
+    let message = hookbox_queue::Message::wake_up(job(&world, "key").key).to_json();
+    let deadline = world.now().plus(WORKER_TIMEOUT);
+    let answer = now(world.worker().handle(&batch(&["{", &message]), deadline)).unwrap();
+    let back: Vec<_> = answer.failures.iter().map(|failure| failure.message_id.as_str()).collect();
+    assert_eq!(back, ["m0"], "only the bad one comes back");
+    world.follow();
     assert_eq!(job(&world, "key").status(), Status::Completed);
 }
 
@@ -127,7 +139,7 @@ fn one_bad_body_does_not_fail_its_batch() {
 fn receives_without_a_claim_use_no_attempt() {
     let runtime = virtual_time();
     let _entered = runtime.enter();
-    let world = World::new(Some(&["key"]), None);
+    let world = World::new([Some(&["key"]), None, None]);
     world.deliver(&Delivery::one(Single, 1));
     world.dispatch();
     for _ in 0..3 {
@@ -148,7 +160,7 @@ fn receives_without_a_claim_use_no_attempt() {
 fn a_remaining_time_of_zero_is_no_time() {
     let runtime = virtual_time();
     let _entered = runtime.enter();
-    let world = World::new(Some(&["key"]), None);
+    let world = World::new([Some(&["key"]), None, None]);
     world.deliver(&Delivery::one(Single, 1));
     let key = job(&world, "key").key;
     let message = hookbox_queue::Message::wake_up(key).to_json();
@@ -187,11 +199,6 @@ fn a_second_replay_by_hand_is_not_swallowed() {
     kept(&world);
     let job = job(&world, "key");
     assert_eq!((job.status(), job.round, job.attempts_total), (Status::Completed, 3, 3));
-}
-
-/// For timeouts of the product, which are never reached.
-fn virtual_time() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap()
 }
 
 fn batch(bodies: &[&str]) -> Batch {

@@ -1,8 +1,10 @@
 //! The scenarios: what happens, and how it must end whatever goes wrong once.
 
+use hookbox_ledger::test_support::Fault;
+
 use super::sweep;
-use crate::harness::world::Connection::{Batch, Single};
-use crate::harness::{Delivery, History, Manner, Mood, Step, World};
+use crate::harness::world::Connection::{Batch, Single, Token};
+use crate::harness::{Delivery, History, Manner, Mood, Step, Trouble, What, World};
 
 /// The first event arrives and everything comes to rest.
 fn one_event(operations: &[&'static str], before: Vec<Step>, after: Vec<Step>) -> History {
@@ -124,6 +126,65 @@ fn a_replay_from_review() {
     sweep("a replay", &one_event(&["key"], vec![refuses], replayed), |world| jobs(world, &[("key", "completed", 1)]));
 }
 
+/// What came after the destination has forgotten the key is never a second call: see G6 of the promises.
+#[test]
+fn a_replay_that_is_held_until_the_key_is_forgotten() {
+    let steps = vec![
+        Step::Pause(Single, "key"),
+        Step::ReplayRemembered(0),
+        Step::Settle,
+        Step::Wait(90_000),
+        Step::Resume(Single, "key"),
+        Step::Settle,
+    ];
+    let history = one_event(&["key"], vec![], steps);
+    let in_review = |world: &World| jobs(world, &[("key", "review", 1)]);
+    assert_eq!(in_review(&history.play()), Ok(()));
+    // A pause that is over too early lets the replay be done while the key is remembered.
+    sweep("a held replay", &history, |world| {
+        jobs(world, &[("key", "review", 1)]).or_else(|_| jobs(world, &[("key", "completed", 1)]))
+    });
+}
+
+#[test]
+fn a_dismissal() {
+    let refuses = Step::Be("key", Mood::Always(Manner::Answers(422)));
+    let dismissed = vec![Step::Dismiss(0), Step::Settle];
+    sweep("a dismissal", &one_event(&["key"], vec![refuses], dismissed), |world| {
+        jobs(world, &[("key", "dismissed", 0)])
+    });
+}
+
+#[test]
+fn a_pause_by_a_person() {
+    let resumed = vec![Step::Resume(Single, "key"), Step::Settle];
+    sweep("a pause by a person", &one_event(&["key"], vec![Step::Pause(Single, "key")], resumed), |world| {
+        jobs(world, &[("key", "completed", 1)])
+    });
+}
+
+#[test]
+fn a_token_that_is_good_for_one_delivery() {
+    let arrival = || Step::Deliver(Delivery::one(Token, 1));
+    let history = History::of_token(&["key"], vec![arrival(), Step::Settle, arrival(), Step::Settle]);
+    sweep("a token", &history, |world| jobs(world, &[("key", "completed", 1)]));
+}
+
+/// Its token is spent when the table goes down: it still vouches for the redelivery of the same events.
+#[test]
+fn a_token_that_is_spent_before_the_table_goes_down() {
+    let history = History::of_token(&["key"], vec![Step::Deliver(Delivery::one(Token, 1)), Step::Settle]);
+    let clean = history.play().faults.log();
+    let commit = clean.iter().position(|effect| effect.operation == "TransactWriteItems").expect("a commit");
+    assert!(
+        clean[..commit].iter().any(|effect| effect.operation == "UpdateItem"),
+        "the token is used before: {clean:?}"
+    );
+    let down = (commit..commit + 20).map(|call| Trouble { call, what: What::Fault(Fault::FailBefore) });
+    let down = down.fold(history, |history, trouble| history.with(trouble));
+    sweep("a spent token", &down, |world| jobs(world, &[("key", "completed", 1)]));
+}
+
 #[test]
 fn an_operation_that_is_removed_and_comes_back() {
     let history = History::of_single(
@@ -169,7 +230,7 @@ fn jobs(world: &World, expected: &[(&str, &str, usize)]) -> Result<(), String> {
         .jobs()
         .map(|(pk, sk, job)| {
             let operation = crate::harness::table::operation_of(sk);
-            (operation, job.text("status"), world.destinations().effects(&format!("{pk}:{operation}:v1")))
+            (operation, job.text("status"), world.destination.effects(&format!("{pk}:{operation}:v1")))
         })
         .collect();
     found.sort_unstable();

@@ -22,7 +22,7 @@ fn states(world: &World) -> Vec<Option<Vec<String>>> {
 }
 
 fn assert_kept(world: &World) {
-    assert_eq!(world.broken.lock().unwrap().first(), None);
+    assert_eq!(world.fault(), None);
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! it does when the request arrives.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -33,7 +33,9 @@ pub(crate) struct Destination {
 struct State {
     moods: BTreeMap<String, Mood>,
     calls: Vec<Call>,
-    replays: BTreeMap<String, u32>,
+    rounds: BTreeMap<String, u32>,
+    wishes: BTreeMap<String, u32>,
+    signatures: Vec<String>,
 }
 
 /// How the destination of an operation behaves from now on.
@@ -78,8 +80,10 @@ pub(crate) struct Call {
     pub(crate) job: String,
     /// `key`, `reconcile` or `none`.
     pub(crate) mode: String,
-    /// How often a person had asked for the effect again by then.
-    pub(crate) replays: u32,
+    /// The rounds that the job had begun by then, from 0.
+    pub(crate) round: u32,
+    /// How often somebody had asked for one more effect by then: a person, or the same event after its receipt had expired.
+    pub(crate) wishes: u32,
     pub(crate) asked: Option<Found>,
     /// Whether it had an effect.
     pub(crate) effect: bool,
@@ -122,9 +126,16 @@ impl Destination {
         self.state.lock().unwrap().moods.clear();
     }
 
-    /// A person asks for the effect again.
-    pub(crate) fn expect_again(&self, job: &str) {
-        *self.state.lock().unwrap().replays.entry(job.to_owned()).or_default() += 1;
+    /// The job has a new round. One more effect is its aim, unless it is to be none where the first is remembered.
+    pub(crate) fn expect_round(&self, job: &str, one_more: bool) {
+        let mut state = self.state.lock().unwrap();
+        *state.rounds.entry(job.to_owned()).or_default() += 1;
+        *state.wishes.entry(job.to_owned()).or_default() += u32::from(one_more);
+    }
+
+    /// Every signature that came with a call.
+    pub(crate) fn signatures(&self) -> Vec<String> {
+        self.state.lock().unwrap().signatures.clone()
     }
 
     /// Every call so far.
@@ -145,7 +156,10 @@ impl Destination {
         let (call, wait) = if first == "asked" {
             self.state.lock().unwrap().ask(&second.replace("%3A", ":"), fault, self.clock.now())
         } else {
-            let job = request.headers()["idempotency-key"].to_str().unwrap();
+            let header = |name: &str| request.headers()[name].to_str().unwrap();
+            let job = header("idempotency-key");
+            let signature = header("webhook-signature").trim_start_matches("v1,").to_owned();
+            self.state.lock().unwrap().signatures.push(signature);
             self.state.lock().unwrap().call(first, second, job, fault, self.clock.now())
         };
         self.interrupts.let_in(intruder);
@@ -246,9 +260,10 @@ impl State {
     }
 
     fn begun(&self, job: &str, at: Timestamp) -> Call {
-        let replays = self.replays.get(job).copied().unwrap_or_default();
+        let count = |of: &BTreeMap<String, u32>| of.get(job).copied().unwrap_or_default();
+        let (round, wishes) = (count(&self.rounds), count(&self.wishes));
         let (job, mode) = (job.to_owned(), "reconcile".to_owned());
-        Call { at, job, mode, replays, asked: None, effect: false, answer: None, unsent: false }
+        Call { at, job, mode, round, wishes, asked: None, effect: false, answer: None, unsent: false }
     }
 }
 
@@ -277,12 +292,5 @@ impl Exchange for Destination {
         within: Duration,
     ) -> BoxFuture<'_, Result<http::Response<()>, ExchangeError>> {
         async move { self.answer(&request, within) }.boxed()
-    }
-}
-
-impl super::World {
-    /// The destinations, as the worker reaches them.
-    pub(crate) fn destinations(&self) -> &Arc<Destination> {
-        &self.destination
     }
 }

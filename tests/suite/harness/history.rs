@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use hookbox_core::key::JobKey;
 use hookbox_core::limits::{LEASE_MARGIN, WORKER_TIMEOUT};
+use hookbox_core::transition::replay::ForgottenKey;
 use hookbox_ledger::test_support::Fault;
 
 use super::destination::Mood;
+use super::process::virtual_time;
 use super::provider::Delivery;
 use super::queue::BATCH;
 use super::world::{Connection, World};
@@ -19,6 +21,8 @@ pub(crate) struct History {
     pub(crate) single: Option<Vec<&'static str>>,
     /// What the events of the second connection require, where it is configured.
     pub(crate) batch: Option<Vec<&'static str>>,
+    /// What the events of the third connection require, where it is configured.
+    pub(crate) token: Option<Vec<&'static str>>,
     pub(crate) steps: Vec<Step>,
     pub(crate) troubles: Vec<Trouble>,
 }
@@ -56,6 +60,8 @@ pub(crate) enum Step {
     Resume(Connection, &'static str),
     /// A person asks for the effect of a job again; jobs are counted in the order of their keys.
     Replay(usize),
+    /// The same, unless the destination may have forgotten its key.
+    ReplayRemembered(usize),
     /// A person decides that a job is not needed.
     Dismiss(usize),
     /// A person writes the configuration of a connection.
@@ -106,6 +112,11 @@ impl History {
         Self { batch: Some(operations.to_vec()), steps, ..Self::default() }
     }
 
+    /// A history of the third connection alone.
+    pub(crate) fn of_token(operations: &[&'static str], steps: Vec<Step>) -> Self {
+        Self { token: Some(operations.to_vec()), steps, ..Self::default() }
+    }
+
     /// The same with one more thing that goes wrong.
     pub(crate) fn with(&self, trouble: Trouble) -> Self {
         let mut troubled = self.clone();
@@ -115,10 +126,10 @@ impl History {
 
     /// Plays it, and then lets everything come to rest without anything going wrong.
     pub(crate) fn play(&self) -> Arc<World> {
-        // For timeouts of the product, which are never reached.
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let runtime = virtual_time();
         let _entered = runtime.enter();
-        let world = World::new(self.single.as_deref(), self.batch.as_deref());
+        let world = World::new([self.single.as_deref(), self.batch.as_deref(), self.token.as_deref()]);
+        let _listening = world.heard.listen();
         for Trouble { call, what } in &self.troubles {
             match what {
                 What::Fault(fault) => {
@@ -158,7 +169,10 @@ impl World {
             Step::Be(operation, mood) => self.destination.be(operation, *mood),
             Step::Pause(connection, operation) => self.pause(*connection, operation),
             Step::Resume(connection, operation) => self.resume(*connection, operation),
-            Step::Replay(place) => self.with_job(*place, Self::replay),
+            Step::Replay(place) => self.with_job(*place, |world, job| world.replay(job, ForgottenKey::Accept)),
+            Step::ReplayRemembered(place) => {
+                self.with_job(*place, |world, job| world.replay(job, ForgottenKey::Refuse))
+            }
             Step::Dismiss(place) => self.with_job(*place, Self::dismiss),
             Step::Configure(connection, operations) => self.configure(*connection, operations),
             Step::Settle => self.settle(),
@@ -184,6 +198,8 @@ impl World {
 
     /// Lets somebody act in the middle of somebody else's step.
     pub(crate) fn let_in(&self, intruder: Intruder) {
+        // What was done in the middle of the step counts from now on.
+        self.follow();
         match intruder {
             Intruder::Worker => {
                 self.collect_messages();
@@ -193,7 +209,7 @@ impl World {
             Intruder::Sweeper => self.sweep(),
             Intruder::Provider => self.deliver_twice(),
             Intruder::Person => {
-                for connection in [Connection::Single, Connection::Batch] {
+                for connection in Connection::ALL {
                     for operation in self.paused(connection) {
                         self.resume(connection, &operation);
                     }

@@ -20,6 +20,7 @@ pub(crate) struct Interrupts(Arc<Shared>);
 struct Shared {
     faults: Faults,
     planned: Mutex<BTreeMap<usize, Intruder>>,
+    acted: Mutex<Vec<(usize, Intruder)>>,
     world: OnceLock<Weak<World>>,
 }
 
@@ -32,7 +33,8 @@ impl std::fmt::Debug for Interrupts {
 impl Interrupts {
     /// None yet, among the calls that `faults` numbers.
     pub(crate) fn of(faults: &Faults) -> Self {
-        Self(Arc::new(Shared { faults: faults.clone(), planned: Mutex::default(), world: OnceLock::new() }))
+        let (planned, acted) = (Mutex::default(), Mutex::default());
+        Self(Arc::new(Shared { faults: faults.clone(), planned, acted, world: OnceLock::new() }))
     }
 
     /// In whose world the intruders act.
@@ -56,7 +58,15 @@ impl Interrupts {
         if self.0.faults.is_stopped() {
             return None;
         }
-        self.0.planned.lock().unwrap().remove(&self.0.faults.count())
+        let number = self.0.faults.count();
+        let intruder = self.0.planned.lock().unwrap().remove(&number)?;
+        self.0.acted.lock().unwrap().push((number, intruder));
+        Some(intruder)
+    }
+
+    /// Who has acted, each with the number of the call before which it did.
+    pub(crate) fn acted(&self) -> Vec<(usize, Intruder)> {
+        self.0.acted.lock().unwrap().clone()
     }
 
     /// Lets the intruder act.

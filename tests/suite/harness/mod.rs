@@ -13,7 +13,9 @@
 //! - [`stream`], [`queue`], [`provider`], [`destination`], [`person`]: the surroundings, each as bad as it may be.
 //! - [`history`]: steps as data, so that a run can be printed, repeated and shortened.
 //! - [`settle`]: everything works again, until nothing is left to do.
-//! - [`promises`]: what must be true, by the ids of `docs/guarantees.md`.
+//! - [`heard`], [`configured`]: what the functions log, and which configurations there were.
+//! - [`promises`]: what must be true, by the ids of `docs/guarantees.md`; [`answers`] and
+//!   [`kept`] of them: what a provider may hear, and what may be deleted when.
 
 pub(crate) mod world;
 
@@ -29,6 +31,10 @@ pub(crate) mod person;
 pub(crate) mod provider;
 
 pub(crate) mod history;
+pub(crate) mod answers;
+pub(crate) mod configured;
+pub(crate) mod heard;
+pub(crate) mod kept;
 pub(crate) mod promises;
 pub(crate) mod settle;
 

@@ -4,7 +4,7 @@ use hookbox_core::job::Job;
 use hookbox_core::key::JobKey;
 use hookbox_core::outcome::ErrorText;
 use hookbox_core::transition::dismiss::dismiss;
-use hookbox_core::transition::replay::{ForgottenKey, replay};
+use hookbox_core::transition::replay::{ForgottenKey, NotReplayed, replay};
 use hookbox_ledger::LedgerError;
 
 use super::table::operation_of;
@@ -45,14 +45,17 @@ impl World {
         });
     }
 
-    /// Asks for the effect of a job again, whatever the destination remembers. Nothing happens to one that is open.
-    pub(crate) fn replay(&self, job: &JobKey) {
+    /// Asks for the effect of a job again. Nothing happens to one that is open, nor, where that is refused, to one whose
+    /// key the destination may have forgotten.
+    pub(crate) fn replay(&self, job: &JobKey, forgotten: ForgottenKey) {
         let Some(before) = self.stored(job) else { return };
-        let round = before.round;
-        self.destination.expect_again(&job.to_string());
-        self.change(job, |job, now| {
-            (job.round == round).then(|| replay(job, ForgottenKey::Accept, now).ok()).flatten()
-        });
+        if let Err(NotReplayed::KeyExpired { .. }) = replay(&before, forgotten, self.now()) {
+            *self.refused.lock().unwrap() += 1;
+        }
+        // What the new round may do counts once it is stored: see `look_at_job`.
+        self.watch.lock().unwrap().person_asks = Some((job.to_string(), forgotten));
+        self.change(job, |job, now| (job.round == before.round).then(|| replay(job, forgotten, now).ok()).flatten());
+        self.watch.lock().unwrap().person_asks = None;
     }
 
     /// Decides that the effect of a job is not needed. Nothing happens to one that is not in review.

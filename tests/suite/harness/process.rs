@@ -152,6 +152,11 @@ fn living<T>(slot: &Mutex<Option<Arc<T>>>, born: impl FnOnce() -> T) -> Arc<T> {
     new
 }
 
+/// For timeouts of the product, which are never reached.
+pub(crate) fn virtual_time() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap()
+}
+
 /// The result of something that never waits.
 pub(crate) fn now<T>(work: impl Future<Output = T>) -> T {
     work.now_or_never().expect("on virtual time everything is done when it is polled once")

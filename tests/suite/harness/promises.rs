@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hookbox_core::invariants;
 use hookbox_core::limits::MAX_WAKES;
+use hookbox_core::transition::replay::ForgottenKey;
 
 use super::destination::{Call, Found, KEY_RETENTION};
+use super::kept::Life;
 use super::process::{PROVIDER_SECRET, SIGNING_SECRET};
-use super::provider::{Answer, Delivery, receipt};
+use super::provider::PRIVATE;
 use super::table::{Change, Item, is_job, operation_of};
 use super::world::{ATTEMPTS, Connection, World};
 
@@ -25,6 +27,9 @@ const NOTED: [&str; 8] = [
     "version",
 ];
 
+/// What must be seen nowhere but where it belongs.
+const SECRETS: [&str; 3] = [PROVIDER_SECRET, SIGNING_SECRET, PRIVATE];
+
 /// A promise that was broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Broken {
@@ -40,19 +45,35 @@ pub(crate) struct Watch {
     /// Claims of each round of each job, without attempts that were given back.
     claims: BTreeMap<(String, i64), usize>,
     /// The content of each event that was stored, where an answer has shown it.
-    contents: BTreeMap<(Connection, u32), u8>,
+    pub(super) contents: BTreeMap<(Connection, u32), u8>,
     /// What was inserted and has not expired.
-    inserted: BTreeSet<(String, String)>,
-    /// Folders without a payload, because it has expired.
-    expired: BTreeSet<String>,
+    pub(super) inserted: BTreeSet<(String, String)>,
+    /// Jobs that there have ever been.
+    known: BTreeSet<String>,
+    /// What each folder is to hold and for how long.
+    pub(super) lives: BTreeMap<String, Life>,
+    /// Folders of events of which a provider was told that they are stored, until they have expired.
+    pub(super) acknowledged: BTreeSet<String>,
+    /// How many changes there were when a job last came into review.
+    reviews: BTreeMap<String, usize>,
+    /// The replay that a person is asking for.
+    pub(super) person_asks: Option<(String, ForgottenKey)>,
+}
+
+impl Watch {
+    /// How many changes there were when the job last came into review.
+    pub(super) fn in_review_since(&self, job: &str) -> usize {
+        self.reviews.get(job).copied().unwrap_or_default()
+    }
 }
 
 impl World {
     /// Of every change: G1 (nothing is inserted twice), G4, G5, G7 (what is stored first stays), G8 and G9.
     pub(crate) fn look_at_change(&self, change: &Change) {
+        self.configured.lock().unwrap().note(change, self.now());
         let place = format!("{}… {}", &change.pk[..change.pk.len().min(8)], change.sk);
         let text = change.record.to_string();
-        for secret in [PROVIDER_SECRET, SIGNING_SECRET] {
+        for secret in SECRETS {
             if text.contains(secret) {
                 self.report("G8", format!("a secret in {place}"));
             }
@@ -60,21 +81,33 @@ impl World {
         match (&change.old, &change.new) {
             (None, Some(new)) => self.look_at_insert(change, new, &place),
             (Some(_), None) => self.look_at_expiry(change, &place),
-            (Some(old), Some(new)) if is_job(&change.sk) => self.look_at_job(old, new, &place),
+            (Some(old), Some(new)) if is_job(&change.sk) => {
+                self.look_at_job(old, new, &place);
+                self.look_at_state(&change.pk, old, new);
+                self.look_at_round(&key_of(&change.pk, &change.sk), old, new);
+            }
             (Some(old), Some(new)) if change.sk == "head" => {
                 let mut changed = old.differences(new);
                 changed.retain(|name| !NOTED.contains(&name.as_str()));
                 if !changed.is_empty() {
                     self.report("G7", format!("{place}: {changed:?} changed"));
                 }
+                self.look_at_head(&change.pk, old, new);
             }
             _ => {}
         }
     }
 
     fn look_at_insert(&self, change: &Change, new: &Item, place: &str) {
+        if change.sk == "head" {
+            self.begin_life(&change.pk, new, place);
+        }
         let mut watch = self.watch.lock().unwrap();
-        watch.expired.remove(&change.pk);
+        if is_job(&change.sk) && !watch.known.insert(key_of(&change.pk, &change.sk)) {
+            // The same event after its receipt has expired is a new one.
+            watch.claims.retain(|(job, _), _| job != place);
+            self.destination.expect_round(&key_of(&change.pk, &change.sk), true);
+        }
         if !watch.inserted.insert((change.pk.clone(), change.sk.clone())) {
             self.report("G1", format!("inserted twice: {place}"));
         }
@@ -123,69 +156,23 @@ impl World {
         }
     }
 
-    fn look_at_expiry(&self, change: &Change, place: &str) {
-        self.watch.lock().unwrap().inserted.remove(&(change.pk.clone(), change.sk.clone()));
-        if change.pk.len() != 64 {
-            return;
-        }
-        let folder = self.copy.lock().unwrap().folder(&change.pk);
-        let jobs = folder.iter().filter(|(sk, _)| is_job(sk)).map(|(_, job)| job);
-        let own = change.old.as_ref().filter(|_| is_job(&change.sk));
-        if let Some(open) = jobs.chain(own).find(|job| !job.has_ended()) {
-            self.report("G9", format!("{place} expired while a job was {}", open.text("status")));
-        }
+    /// A round begins when a person asks for it, and people are to be told each time a job comes into review.
+    fn look_at_round(&self, job: &str, old: &Item, new: &Item) {
+        let changes = self.copy.lock().unwrap().changes();
         let mut watch = self.watch.lock().unwrap();
-        if change.sk == "head" {
-            watch.contents.retain(|(connection, id), _| receipt(*connection, *id).to_string() != change.pk);
-        } else {
-            watch.expired.insert(change.pk.clone());
+        if new.text("status") == "review" && old.text("status") != "review" {
+            watch.reviews.insert(job.to_owned(), changes);
         }
-    }
-
-    /// Of every answer: G2, G7 and G8.
-    pub(crate) fn look_at_answer(&self, delivery: &Delivery, answer: Option<&Answer>) {
-        let acknowledged = answer.is_some_and(|answer| answer.status < 300);
-        for event in &delivery.events {
-            let folder = self.copy.lock().unwrap().folder(&receipt(delivery.connection, event.id).to_string());
-            let new = answer.is_some_and(|answer| answer.states.iter().all(|state| state == "created"));
-            if let Some(missing) = missing(&folder, new).filter(|_| acknowledged || !folder.is_empty()) {
-                self.report("G2", format!("event {} has no {missing}; the answer was {answer:?}", event.id));
+        let asked = watch.person_asks.clone().filter(|(asked, _)| asked == job);
+        drop(watch);
+        match (new.number("round").unwrap_or_default() - old.number("round").unwrap_or_default(), asked) {
+            (0, _) => {}
+            (1, Some((_, forgotten))) => {
+                // Where the first effect is remembered, or nothing is done, there is to be no second one.
+                let by_key = job.split(':').nth(1).is_some_and(|operation| operation.starts_with("key"));
+                self.destination.expect_round(job, forgotten == ForgottenKey::Accept || !by_key);
             }
-        }
-        let Some(answer) = answer else { return };
-        if (300..500).contains(&answer.status) {
-            self.report("G2", format!("a valid delivery was refused: {answer:?}"));
-        }
-        let signatures = &self.provider.lock().unwrap().signatures;
-        let secret = [PROVIDER_SECRET, SIGNING_SECRET].iter().any(|secret| answer.text.contains(secret));
-        if secret || signatures.iter().any(|signature| answer.text.contains(signature)) {
-            self.report("G8", format!("a secret in an answer: {}", answer.text));
-        }
-        if acknowledged {
-            self.look_at_contents(delivery, answer);
-        }
-    }
-
-    /// G7: what differs from what is stored is a conflict, what does not is none, and a conflict is on the receipt.
-    fn look_at_contents(&self, delivery: &Delivery, answer: &Answer) {
-        for (event, state) in delivery.events.iter().zip(&answer.states) {
-            let key = (delivery.connection, event.id);
-            let known = self.watch.lock().unwrap().contents.get(&key).copied();
-            let same = known.is_none_or(|known| known == event.content);
-            if (state == "conflict") == same && (known.is_some() || state != "conflict") {
-                self.report("G7", format!("event {} with content {} is {state}", event.id, event.content));
-            }
-            if state != "conflict" {
-                self.watch.lock().unwrap().contents.insert(key, event.content);
-            } else if !answer.troubled {
-                let head = self.copy.lock().unwrap().folder(&receipt(key.0, key.1).to_string()).remove("head");
-                let digest = |conflict: &serde_json::Value| conflict["M"]["event"]["S"].as_str().map(str::to_owned);
-                let own = head.as_ref().map(|head| head.text("event_digest").to_owned());
-                let conflicts = head.as_ref().map_or(&[][..], |head| head.list("conflicts"));
-                if conflicts.is_empty() || conflicts.iter().any(|conflict| digest(conflict) == own) {
-                    self.report("G7", format!("the conflict of event {} is not on its receipt", event.id));
-                }
-            }
+            (rounds, _) => self.report("G4", format!("{job}: {rounds} rounds that nobody asked for")),
         }
     }
 
@@ -203,41 +190,10 @@ impl World {
                 None => self.report("G1", format!("{key} cannot be read")),
             }
         }
-        let text = self.copy.lock().unwrap().text() + &self.said.lock().unwrap().join("\n");
-        let provider = self.provider.lock().unwrap();
-        let secrets = provider.signatures.iter().map(String::as_str).chain([PROVIDER_SECRET, SIGNING_SECRET]);
-        if secrets.into_iter().any(|secret| text.contains(secret)) {
-            self.report("G8", "a secret in an item or a metric".to_owned());
-        }
-    }
-
-    /// G1 and G2: each event has one whole folder, and there is no other.
-    fn look_at_receipts(&self) {
-        let provider = self.provider.lock().unwrap();
-        let mut events = BTreeMap::new();
-        for sent in &provider.sent {
-            if !sent.is_acknowledged() {
-                self.report("G2", format!("never acknowledged: {:?}", sent.answers.last()));
-            }
-            for event in &sent.delivery.events {
-                let calls = events.entry(receipt(sent.delivery.connection, event.id).to_string()).or_insert(0);
-                *calls += sent.answers.len();
-            }
-        }
-        let copy = self.copy.lock().unwrap();
-        for (pk, folder) in copy.events() {
-            match events.get(pk) {
-                None => self.report("G1", format!("nobody delivered {pk}")),
-                Some(1)
-                    if folder.get("head").and_then(|head| head.number("duplicate_count")).is_some_and(|n| n > 0) =>
-                {
-                    self.report("G2", format!("{pk} was delivered once and counts duplicates"));
-                }
-                Some(_) => {}
-            }
-            let waits = folder.values().any(|item| item.text("status") == "review");
-            if let Some(missing) = missing(folder, waits && !self.watch.lock().unwrap().expired.contains(pk)) {
-                self.report("G1", format!("{pk} has no {missing} at rest"));
+        let (items, metrics) = (self.copy.lock().unwrap().text(), self.said.lock().unwrap().join("\n"));
+        for (place, text) in [("an item", items), ("a metric", metrics), ("the log", self.heard.text())] {
+            if let Some(secret) = self.secret_in(&text) {
+                self.report("G8", format!("{secret} in {place}"));
             }
         }
     }
@@ -252,6 +208,9 @@ impl World {
             let effects = self.destination.effects(&key);
             match job.text("status") {
                 "completed" if effects == 0 => self.report("G3", format!("{key} is completed without an effect")),
+                "review" if !self.has_notice(pk, sk) => {
+                    self.report("G3", format!("{key} is in review and nobody was told"))
+                }
                 "completed" | "dismissed" | "review" => {}
                 "held" if paused.contains(&(job.text("provider").to_owned(), operation)) => {}
                 status => self.report("G3", format!("{key} is {status} at rest")),
@@ -265,8 +224,9 @@ impl World {
             if call.asked.is_some() {
                 continue;
             }
-            let earlier: Vec<_> = calls[..i].iter().filter(|earlier| earlier.replays == call.replays).collect();
-            let made = earlier.iter().filter(|call| call.asked.is_none() && call.answer != Some(401)).count();
+            let round = calls[..i].iter().filter(|earlier| earlier.round == call.round);
+            let made = round.filter(|call| call.asked.is_none() && call.answer != Some(401)).count();
+            let earlier: Vec<_> = calls[..i].iter().filter(|earlier| earlier.wishes == call.wishes).collect();
             if made >= ATTEMPTS {
                 self.report("G4", format!("{job}: call {} of one round", made + 1));
             }
@@ -284,14 +244,17 @@ impl World {
             }
         }
     }
+
+    /// A secret, a signature that was made on either side, or a part of a payload, if the text holds one.
+    pub(super) fn secret_in(&self, text: &str) -> Option<String> {
+        let ours = self.destination.signatures();
+        let provider = self.provider.lock().unwrap();
+        let made = provider.signatures.iter().chain(&ours).map(String::as_str);
+        SECRETS.into_iter().chain(made).find(|secret| text.contains(secret)).map(str::to_owned)
+    }
 }
 
-/// What a folder lacks of what one transaction writes; with the payload, unless that may have expired.
-fn missing(folder: &BTreeMap<String, Item>, payload: bool) -> Option<String> {
-    let Some(head) = folder.get("head") else { return Some("receipt".to_owned()) };
-    let operations = head.list("operations").iter().filter_map(|name| name["S"].as_str());
-    let lost = operations.into_iter().map(|name| format!("job#{name}#v0001")).find(|job| !folder.contains_key(job));
-    let chunks = usize::try_from(head.number("chunks").unwrap_or_default()).unwrap_or_default();
-    let stored = folder.keys().filter(|sk| sk.starts_with("payload#")).count();
-    lost.or_else(|| (payload && stored != chunks).then(|| "payload".to_owned()))
+/// The key of a job from those of its item.
+fn key_of(pk: &str, sk: &str) -> String {
+    format!("{pk}:{}:v1", operation_of(sk))
 }

@@ -1,11 +1,13 @@
 //! A provider: it signs what it delivers, delivers again until it hears a success, and remembers what it was told.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 use std::time::Duration;
 
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use hookbox_core::event::Identity;
 use hookbox_core::key::ReceiptId;
+use hookbox_core::time::Timestamp;
 use hookbox_ingest::request::make_legal;
 use hookbox_providers::{Configured, Profiles, Request, Secret};
 use lambda_http::request::LambdaRequest;
@@ -16,6 +18,11 @@ use super::world::{Connection, World};
 
 /// The time that an invocation of ingest has, as `template.yaml` says.
 const INVOCATION: Duration = Duration::from_secs(10);
+/// For how long a token is sent again: within the tolerance of its time. After that the same events come under another.
+const TOKEN_AGE: i64 = 8 * 3_600;
+
+/// Stands in every payload, and must be seen at destinations only.
+pub(crate) const PRIVATE: &str = "of-no-concern-to-any-log";
 
 /// What is delivered at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,10 +84,12 @@ impl Delivery {
         Self { connection: Connection::Batch, events }
     }
 
-    fn body(&self) -> Vec<u8> {
+    /// The body before it is signed, for the delivery at this place.
+    fn body(&self, token: &str) -> Vec<u8> {
         let body = match self.connection {
             Connection::Single => single(self.events[0]),
             Connection::Batch => self.events.iter().map(|event| element(*event)).collect(),
+            Connection::Token => under_a_token(self.events[0], token),
         };
         body.to_string().into_bytes()
     }
@@ -95,7 +104,11 @@ impl Sent {
 
 /// The receipt of an event.
 pub(crate) fn receipt(connection: Connection, id: u32) -> ReceiptId {
-    let identity = Identity::ProviderEvent { event_id: name(id) };
+    let event_id = match connection {
+        Connection::Token => format!("mailgun:{}", name(id)),
+        Connection::Single | Connection::Batch => name(id),
+    };
+    let identity = Identity::ProviderEvent { event_id };
     ReceiptId::derive(&connection.provider(), &connection.account(), &identity, None)
 }
 
@@ -106,12 +119,23 @@ fn name(id: u32) -> String {
 fn single(event: Event) -> Value {
     json!({
         "id": name(event.id), "object": "event", "type": "payment_intent.succeeded", "created": 1_764_500_000,
-        "data": {"object": {"id": "pi_1", "content": event.content}},
+        "data": {"object": {"id": "pi_1", "content": event.content, "private": PRIVATE}},
+    })
+}
+
+fn under_a_token(event: Event, token: &str) -> Value {
+    json!({
+        "signature": {"timestamp": "{signature.timestamp}", "token": token, "signature": "{signature}"},
+        "event-data": {
+            "id": name(event.id), "event": "delivered", "timestamp": 1_764_500_000, "recipient": "alice@example.com",
+            "content": event.content, "private": PRIVATE,
+        },
     })
 }
 
 fn element(event: Event) -> Value {
-    json!({"id": name(event.id), "type": "lead.created", "data": {"id": "lead-1"}, "content": event.content})
+    let data = json!({"id": "lead-1", "private": PRIVATE});
+    json!({"id": name(event.id), "type": "lead.created", "data": data, "content": event.content})
 }
 
 impl World {
@@ -150,7 +174,8 @@ impl World {
 
     fn send(&self, place: usize) {
         let delivery = self.provider.lock().unwrap().sent[place].delivery.clone();
-        let request = self.signed(&delivery);
+        let request = self.signed(place, &delivery);
+        let stored = self.stored_before(&delivery);
         let (ingest, first, begun) = (self.ingest(), self.faults.count(), self.now());
         let answer = self.run(ingest.handle(request, self.now().plus(INVOCATION)));
         let faulty = self.faults.log()[first..].iter().any(|effect| effect.fault.is_some());
@@ -158,18 +183,33 @@ impl World {
         let answer = answer.map(|answer| Answer::read(answer.status().as_u16(), answer.body().to_vec(), troubled));
         self.provider.lock().unwrap().sent[place].answers.push(answer.clone());
         self.follow();
-        self.look_at_answer(&delivery, answer.as_ref());
+        self.look_at_answer(&delivery, &stored, answer.as_ref());
     }
 
-    fn signed(&self, delivery: &Delivery) -> lambda_http::Request {
+    /// Those of the delivery's events that have a receipt.
+    fn stored_before(&self, delivery: &Delivery) -> BTreeSet<u32> {
+        let copy = self.copy.lock().unwrap();
+        let stored = |id: &u32| copy.folder(&receipt(delivery.connection, *id).to_string()).contains_key("head");
+        delivery.events.iter().map(|event| event.id).filter(stored).collect()
+    }
+
+    fn signed(&self, place: usize, delivery: &Delivery) -> lambda_http::Request {
         let connection = delivery.connection;
-        let body = delivery.body();
+        let age = self.now().to_epoch_seconds().get() / TOKEN_AGE;
+        let body = delivery.body(&format!("token-{place}-{age}"));
         let content = ("content-type".to_owned(), "application/json".to_owned());
         let unsigned = Request { method: "POST", path_token: None, url: None, query: None, headers: &[], body: &body };
         let secret = Secret::new(PROVIDER_SECRET).unwrap();
-        let signed = profiles()[connection as usize].sign(&unsigned, None, &secret, self.now()).unwrap();
+        let at = match connection {
+            Connection::Token => Timestamp::from_seconds(age * TOKEN_AGE),
+            Connection::Single | Connection::Batch => self.now(),
+        };
+        let signed = profiles()[connection as usize].sign(&unsigned, None, &secret, at).unwrap();
+        let body = signed.body.unwrap_or(body);
         let signatures = signed.headers.iter().filter_map(|(_, value)| value.rsplit('=').next().map(str::to_owned));
-        self.provider.lock().unwrap().signatures.extend(signatures);
+        let in_body: Value = serde_json::from_slice(&body).unwrap();
+        let in_body = in_body["signature"]["signature"].as_str().map(str::to_owned);
+        self.provider.lock().unwrap().signatures.extend(signatures.chain(in_body));
         let headers: serde_json::Map<String, Value> = signed
             .headers
             .into_iter()
@@ -206,10 +246,10 @@ impl Answer {
 }
 
 /// The profiles of the connections, by their numbers. Reading them takes longer than a delivery.
-fn profiles() -> &'static [Configured; 2] {
-    static PROFILES: LazyLock<[Configured; 2]> = LazyLock::new(|| {
+fn profiles() -> &'static [Configured; 3] {
+    static PROFILES: LazyLock<[Configured; 3]> = LazyLock::new(|| {
         let profiles = Profiles::built_in();
-        [Connection::Single, Connection::Batch].map(|connection| {
+        Connection::ALL.map(|connection| {
             let profile = profiles.get(&connection.provider()).unwrap().unwrap();
             profile.configure(None, connection.verify().as_ref()).unwrap()
         })

@@ -21,8 +21,8 @@ pub(crate) struct Messages {
     named: u64,
     /// Bodies of messages that were received too often.
     pub(crate) redriven: Vec<String>,
-    /// Notices on the dead-letter queue.
-    pub(crate) notices: Vec<String>,
+    /// Notices on the dead-letter queue, each with the number of changes of the table before it was seen.
+    pub(crate) notices: Vec<(usize, String)>,
 }
 
 #[derive(Clone, Debug)]
@@ -100,7 +100,8 @@ impl World {
         for sent in self.queues.sent("work") {
             messages.send(sent.body, now.plus(Duration::from_secs(sent.delay)));
         }
-        messages.notices.extend(self.queues.sent("dead").into_iter().map(|sent| sent.body));
+        let changes = self.copy.lock().unwrap().changes();
+        messages.notices.extend(self.queues.sent("dead").into_iter().map(|sent| (changes, sent.body)));
         self.queues.take("work");
         self.queues.take("dead");
     }

@@ -68,10 +68,12 @@ impl World {
         copy.jobs().any(|(_, _, job)| due(job))
     }
 
-    /// Whether people were told that the job waits for them.
-    fn has_notice(&self, pk: &str, sk: &str) -> bool {
+    /// Whether people were told that the job waits for them, since it does.
+    pub(crate) fn has_notice(&self, pk: &str, sk: &str) -> bool {
         let key = format!("{pk}:{}:v1", operation_of(sk));
-        self.messages.lock().unwrap().notices.iter().any(|notice| notice.contains(&key))
+        let since = self.watch.lock().unwrap().in_review_since(&key);
+        let messages = self.messages.lock().unwrap();
+        messages.notices.iter().any(|(changes, notice)| *changes >= since && notice.contains(&key))
     }
 
     /// The operations of a connection that are paused.
@@ -83,7 +85,7 @@ impl World {
     /// Provider and operation of every pause.
     pub(crate) fn all_paused(&self) -> Vec<(String, String)> {
         let copy = self.copy.lock().unwrap();
-        [Connection::Single, Connection::Batch]
+        Connection::ALL
             .into_iter()
             .flat_map(|connection| {
                 let provider = connection.provider().to_string();

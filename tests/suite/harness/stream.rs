@@ -44,7 +44,8 @@ impl Stream {
         }
     }
 
-    fn batch(&self, most: usize) -> Vec<Value> {
+    /// The first records, at most so many.
+    pub(crate) fn batch(&self, most: usize) -> Vec<Value> {
         self.waiting.iter().take(most).cloned().collect()
     }
 

@@ -14,6 +14,7 @@ use serde_json::Value;
 pub(crate) struct Copy {
     database: Database,
     position: String,
+    changes: usize,
     folders: BTreeMap<String, BTreeMap<String, Item>>,
 }
 
@@ -47,7 +48,7 @@ impl Copy {
             sequence_number: None,
         };
         let position = database.get_shard_iterator(request).unwrap().shard_iterator.unwrap();
-        Self { database: database.clone(), position, folders: BTreeMap::new() }
+        Self { database: database.clone(), position, changes: 0, folders: BTreeMap::new() }
     }
 
     /// The changes since the last time, in their order; the copy has them already.
@@ -68,7 +69,13 @@ impl Copy {
         }
     }
 
+    /// How many changes it has followed.
+    pub(crate) fn changes(&self) -> usize {
+        self.changes
+    }
+
     fn take(&mut self, change: &Change) {
+        self.changes += 1;
         let folder = self.folders.entry(change.pk.clone()).or_default();
         match &change.new {
             Some(item) => folder.insert(change.sk.clone(), item.clone()),

@@ -14,7 +14,9 @@ use hookbox_ledger::test_support::{Faults, TestClock, TestTable};
 use hookbox_queue::test_support::TestQueues;
 use serde_json::{Value, json};
 
+use super::configured::Configured;
 use super::destination::{Destination, KEY_RETENTION};
+use super::heard::Heard;
 use super::interrupts::Interrupts;
 use super::process::{Parts, Processes, now};
 use super::promises::{Broken, Watch};
@@ -48,6 +50,11 @@ pub(crate) struct World {
     pub(crate) provider: Mutex<Provider>,
     /// Lines of metrics.
     pub(crate) said: Arc<Mutex<Vec<String>>>,
+    /// Lines of the log.
+    pub(crate) heard: Heard,
+    /// Replays that a person asked for and that were refused.
+    pub(crate) refused: Mutex<usize>,
+    pub(crate) configured: Mutex<Configured>,
     pub(crate) watch: Mutex<Watch>,
     pub(crate) broken: Mutex<Vec<Broken>>,
     /// How many calls were made while something could go wrong.
@@ -61,15 +68,18 @@ pub(crate) enum Connection {
     Single,
     /// A generic sender: a list of events a delivery.
     Batch,
+    /// Mailgun, which signs a token that is good for one delivery.
+    Token,
 }
 
 /// What the events of a connection require.
 pub(crate) type Operations = [&'static str];
 
 impl World {
-    /// A world whose connections require these operations, named by their mode: `key`, `reconcile` or `none`, with
-    /// anything behind a hyphen. A connection of which nothing is said is not configured.
-    pub(crate) fn new(single: Option<&Operations>, batch: Option<&Operations>) -> Arc<Self> {
+    /// A world whose connections, in the order of [`Connection::ALL`], require these operations, named by their mode:
+    /// `key`, `reconcile` or `none`, with anything behind a hyphen. A connection of which nothing is said is not
+    /// configured.
+    pub(crate) fn new(required: [Option<&Operations>; 3]) -> Arc<Self> {
         let clock = TestClock::at(START);
         let faults = Faults::none();
         let interrupts = Interrupts::of(&faults);
@@ -80,7 +90,7 @@ impl World {
         let parts = Parts { table: through(&table.config()), sqs: through(&sqs) };
         let copy = Mutex::new(Copy::of(table.database()));
         let destination = Arc::new(Destination::new(&clock, &faults, &interrupts));
-        for (connection, operations) in [(Connection::Single, single), (Connection::Batch, batch)] {
+        for (connection, operations) in Connection::ALL.into_iter().zip(required) {
             let Some(operations) = operations else { continue };
             now(table.ledger().put_integration(&connection.integration(1, operations), None)).unwrap();
         }
@@ -98,6 +108,9 @@ impl World {
             destination,
             provider: Mutex::default(),
             said: Arc::default(),
+            heard: Heard::default(),
+            refused: Mutex::default(),
+            configured: Mutex::default(),
             watch: Mutex::default(),
             broken: Mutex::default(),
             troubled_calls: OnceLock::new(),
@@ -130,6 +143,7 @@ impl World {
         let sweeper = self.sweeper();
         // What a run came to is in the table and on the queues.
         let _ = self.run(sweeper.sweep(self.now().plus(SWEEP)));
+        // In this order: a notice of this run may be of an earlier review than the one that this run has caused.
         self.collect_messages();
         self.follow();
     }
@@ -140,6 +154,12 @@ impl World {
         self.follow();
     }
 
+    /// The first thing that was promised and is not so.
+    pub(crate) fn fault(&self) -> Option<String> {
+        let broken = self.broken.lock().unwrap();
+        broken.first().map(|broken| format!("{}: {}", broken.promise, broken.what))
+    }
+
     /// Something that was promised is not so.
     pub(crate) fn report(&self, promise: &'static str, what: String) {
         self.broken.lock().unwrap().push(Broken { promise, what });
@@ -147,10 +167,13 @@ impl World {
 }
 
 impl Connection {
+    pub(crate) const ALL: [Self; 3] = [Self::Single, Self::Batch, Self::Token];
+
     pub(crate) fn provider(self) -> ProviderName {
         match self {
             Self::Single => "stripe".parse().unwrap(),
             Self::Batch => "generic".parse().unwrap(),
+            Self::Token => "mailgun".parse().unwrap(),
         }
     }
 
@@ -166,6 +189,15 @@ impl Connection {
         (self == Self::Batch).then(|| json!({"event": event}))
     }
 
+    /// How long what comes through it is kept: shorter than anybody would, so that histories outlive it.
+    pub(crate) fn retention(self) -> Retention {
+        let days = |days: u64| Duration::from_secs(days * 24 * 3_600);
+        match self {
+            Self::Single => Retention { payload: days(7), receipt: days(12) },
+            Self::Batch | Self::Token => Retention { payload: days(4), receipt: days(6) },
+        }
+    }
+
     /// The configuration with these operations.
     pub(crate) fn integration(self, rev: u64, operations: &Operations) -> Integration {
         Integration {
@@ -177,7 +209,7 @@ impl Connection {
             verify: self.verify(),
             tenants: Vec::new(),
             operations: operations.iter().map(|name| operation(name)).collect(),
-            retention: Retention::default(),
+            retention: self.retention(),
         }
     }
 }

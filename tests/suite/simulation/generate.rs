@@ -6,7 +6,7 @@ use hookbox_ledger::test_support::Fault;
 
 use super::draw::Draw;
 use crate::harness::provider::Event;
-use crate::harness::world::Connection::{Batch, Single};
+use crate::harness::world::Connection::{Batch, Single, Token};
 use crate::harness::{Delivery, History, Intruder, Manner, Mood, Step, Trouble, What};
 
 /// What the events of a connection may require.
@@ -21,13 +21,14 @@ pub(crate) fn history(seed: u64) -> History {
     let draw = &mut Draw::of(seed);
     let single = Some(operations(draw, 2));
     let batch = draw.once_in(2).then(|| operations(draw, 1));
-    let required: Vec<_> = single.iter().chain(&batch).flatten().copied().collect();
+    let token = draw.once_in(4).then(|| operations(draw, 1));
+    let required: Vec<_> = single.iter().chain(&batch).chain(&token).flatten().copied().collect();
     // Without an event nothing happens, and moods of destinations that nobody calls are none.
     let first = [Step::Be(draw.one_of(&required), mood(draw)), Step::Deliver(Delivery::one(Single, 0))];
-    let further = (0..3 + draw.below(13)).map(|_| step(draw, batch.is_some(), &required));
+    let further = (0..3 + draw.below(13)).map(|_| step(draw, (batch.is_some(), token.is_some()), &required));
     let steps = first.into_iter().chain(further.collect::<Vec<_>>()).collect();
     let troubles = (0..draw.below(7)).map(|_| Trouble { call: draw.below(CALLS), what: what(draw) }).collect();
-    History { single, batch, steps, troubles }
+    History { single, batch, token, steps, troubles }
 }
 
 /// Up to `most` of the operations.
@@ -39,11 +40,17 @@ fn operations(draw: &mut Draw, most: usize) -> Vec<&'static str> {
 }
 
 /// One of the `required` operations of both connections may be what the step is about.
-fn step(draw: &mut Draw, batches: bool, required: &[&'static str]) -> Step {
-    let connection = if batches && draw.once_in(3) { Batch } else { Single };
+fn step(draw: &mut Draw, (batches, tokens): (bool, bool), required: &[&'static str]) -> Step {
+    let connection = if batches && draw.once_in(3) {
+        Batch
+    } else if tokens && draw.once_in(3) {
+        Token
+    } else {
+        Single
+    };
     let operation = draw.one_of(required);
     match draw.below(36) {
-        0..=4 => Step::Deliver(delivery(draw, batches)),
+        0..=4 => Step::Deliver(delivery(draw, batches, tokens)),
         5 => Step::DeliverAgain,
         8..=10 => Step::Dispatch,
         11..=14 => Step::Work { most: 1 + draw.below(10), first: draw.below(4) },
@@ -57,6 +64,7 @@ fn step(draw: &mut Draw, batches: bool, required: &[&'static str]) -> Step {
         24..=26 => Step::Be(operation, mood(draw)),
         27 => Step::Pause(connection, operation),
         28 => Step::Resume(connection, operation),
+        29 if draw.once_in(2) => Step::ReplayRemembered(draw.below(4)),
         29 => Step::Replay(draw.below(4)),
         30 => Step::Dismiss(draw.below(4)),
         6 | 7 | 31..=34 => Step::Settle,
@@ -64,10 +72,13 @@ fn step(draw: &mut Draw, batches: bool, required: &[&'static str]) -> Step {
     }
 }
 
-fn delivery(draw: &mut Draw, batches: bool) -> Delivery {
+fn delivery(draw: &mut Draw, batches: bool, tokens: bool) -> Delivery {
     let mut event = || Event { id: u32::try_from(draw.below(EVENTS)).unwrap(), content: u8::from(draw.once_in(6)) };
     let first = event();
     let others = (event(), event());
+    if tokens && draw.once_in(3) {
+        return Delivery { connection: Token, events: vec![first] };
+    }
     if !batches || draw.once_in(2) {
         return Delivery { connection: Single, events: vec![first] };
     }

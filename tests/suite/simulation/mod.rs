@@ -24,7 +24,9 @@ fn random_histories_keep_every_promise() {
     if let Some(seed) = number("SEED") {
         let history = generate::history(seed);
         println!("{}", told(&history));
-        assert_eq!(fault_of(&history), None, "seed {seed}");
+        let world = history.play();
+        println!("{}", happened(&world));
+        assert_eq!(world.fault(), None, "seed {seed}");
         return;
     }
     let (start, seeds) = (number("START").unwrap_or(0), number("SEEDS").unwrap_or(SEEDS));
@@ -32,38 +34,51 @@ fn random_histories_keep_every_promise() {
     #[expect(clippy::disallowed_methods, reason = "how long it takes is printed and decides nothing")]
     let begun = std::time::Instant::now();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let (mut calls, mut failed) = (0, None);
+    let (mut calls, mut refused, mut failed) = (0, 0, None);
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| play_from(&next, start + seeds))).collect();
         for worker in workers {
-            let (made, first) = worker.join().unwrap();
-            calls += made;
-            failed = failed.into_iter().chain(first).min();
+            let played = worker.join().unwrap();
+            calls += played.calls;
+            refused += played.refused;
+            failed = failed.into_iter().chain(played.failed).min();
         }
     });
     let (average, rate) = (calls / seeds.max(1), seeds / begun.elapsed().as_secs().max(1));
     println!("{seeds} histories of {average} calls on average, {rate} a second on {threads} cores");
+    println!("{refused} replays refused, because the destination may have forgotten the key");
     if let Some(seed) = failed {
         let (history, fault) = shorten::shortened(&generate::history(seed));
         panic!("SEED={seed} breaks a promise: {fault}\n{}", told(&history));
     }
 }
 
-/// Plays histories until there are no more or one fails: the calls that were made, and the seed that failed.
-fn play_from(next: &AtomicU64, end: u64) -> (u64, Option<u64>) {
-    let mut calls = 0;
+/// What one thread has played.
+#[derive(Default)]
+struct Played {
+    calls: u64,
+    refused: usize,
+    /// The seed that failed.
+    failed: Option<u64>,
+}
+
+/// Plays histories until there are no more or one fails.
+fn play_from(next: &AtomicU64, end: u64) -> Played {
+    let mut so_far = Played::default();
     loop {
         let seed = next.fetch_add(1, Ordering::SeqCst);
         if seed >= end {
-            return (calls, None);
+            return so_far;
         }
         let history = generate::history(seed);
-        let played = catch_unwind(AssertUnwindSafe(|| history.play()));
-        match played {
-            Ok(world) if world.broken.lock().unwrap().is_empty() => calls += world.faults.count() as u64,
+        match catch_unwind(AssertUnwindSafe(|| history.play())) {
+            Ok(world) if world.fault().is_none() => {
+                so_far.calls += world.faults.count() as u64;
+                so_far.refused += *world.refused.lock().unwrap();
+            }
             _ => {
                 next.store(end, Ordering::SeqCst);
-                return (calls, Some(seed));
+                return Played { failed: Some(seed), ..so_far };
             }
         }
     }
@@ -71,27 +86,39 @@ fn play_from(next: &AtomicU64, end: u64) -> (u64, Option<u64>) {
 
 /// The first promise that a history breaks, or the panic that ends it.
 fn fault_of(history: &History) -> Option<String> {
-    match catch_unwind(AssertUnwindSafe(|| first_broken(&history.play()))) {
+    match catch_unwind(AssertUnwindSafe(|| history.play().fault())) {
         Ok(broken) => broken,
         Err(panic) => Some(panic.downcast_ref::<String>().cloned().unwrap_or_else(|| "a panic".to_owned())),
     }
 }
 
-fn first_broken(world: &World) -> Option<String> {
-    let broken = world.broken.lock().unwrap();
-    broken.first().map(|broken| format!("{}: {}", broken.promise, broken.what))
-}
-
-/// The history, one thing a line, as it stands in [`frozen`].
+/// The history, one thing a line. It is not Rust: in [`frozen`] each thing is written with its type.
 fn told(history: &History) -> String {
-    let History { single, batch, steps, troubles } = history;
-    let mut told = format!("single: {single:?}\nbatch: {batch:?}\nsteps:\n");
+    let History { single, batch, token, steps, troubles } = history;
+    let mut told = format!("single: {single:?}\nbatch: {batch:?}\ntoken: {token:?}\nsteps:\n");
     for step in steps {
         writeln!(told, "    {step:?}").unwrap();
     }
     told.push_str("troubles:\n");
     for trouble in troubles {
         writeln!(told, "    {trouble:?}").unwrap();
+    }
+    told
+}
+
+/// What really happened: every call, what went wrong with it and who acted before it, and what destinations saw.
+fn happened(world: &World) -> String {
+    let acted = world.interrupts.acted();
+    let mut told = "calls:\n".to_owned();
+    for effect in world.faults.log() {
+        let who: Vec<_> = acted.iter().filter(|(call, _)| *call == effect.number).map(|(_, who)| who).collect();
+        let intruders = if who.is_empty() { String::new() } else { format!(", before it {who:?}") };
+        let fault = effect.fault.map(|fault| format!(": {fault:?}")).unwrap_or_default();
+        writeln!(told, "    {} {}{fault}{intruders}", effect.number, effect.operation).unwrap();
+    }
+    told.push_str("destinations:\n");
+    for call in world.destination.calls() {
+        writeln!(told, "    {call:?}").unwrap();
     }
     told
 }
