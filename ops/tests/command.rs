@@ -128,3 +128,20 @@ fn the_sandbox_says_where_it_listens_and_ends_when_it_is_told() {
         assert_eq!(notes, "no --secret: signatures are not verified\n0 calls, 0 effects, 0 refused\n");
     }
 }
+
+#[test]
+fn requests_are_judged_and_bodies_decoded_without_a_region_or_credentials() {
+    let tests = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests");
+    let (code, out, err) = ended(&mut hookbox(&["verify", "--vectors", &format!("{tests}/vectors")]));
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(out.lines().last().is_some_and(|line| line.ends_with(" passed, 0 failed")), "{out}");
+
+    let body = format!("{tests}/payloads/slack/url_verification.json");
+    let decoded = ended(&mut hookbox(&["decode", "--provider", "slack", "--body", &body]));
+    assert_eq!(decoded, (0, "[]\n".to_owned(), String::new()));
+
+    let mut verify = hookbox(&["verify", "--provider", "slack", "--secret-from", "env:S", "--body", &body]);
+    let (code, out, err) = ended(verify.env("S", "s3cret"));
+    assert_eq!((code, err.as_str()), (1, ""));
+    assert!(out.starts_with("not valid: ") && !out.contains("s3cret"), "{out}");
+}
