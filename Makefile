@@ -99,8 +99,10 @@ test: tools ## All tests, the end-to-end ones on a local AWS that they start the
 
 # SEEDS, START, SEED and OVERDUE reach the test as make hands every variable of its command line on to what it runs.
 .PHONY: simulate
-simulate: ## Play SEEDS random histories (from START, 0 by default), or print and play the one of SEED
+simulate: ## Play SEEDS random histories (from START, 0 by default), or print and play the one of SEED; and every cut
 	$(call timed,simulate,cargo test --workspace --locked --test suite simulation:: -- --nocapture)
+	@# Its last line about cuts counts those of all scenarios.
+	$(call timed,crash sweep,cargo test --workspace --locked --test suite crash_sweep:: -- --nocapture)
 	$(call timed,a stopped worker,cargo test --workspace --locked --test sweeper backlog::)
 
 .PHONY: mutants

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Guard:
-    """One guard: what it is, where it stands, what takes it away, and which tests are to notice."""
+    """One guard: what it is, where it stands, what takes it away, and which tests are to notice.
+
+    Each of `tests` is a test binary, and behind it which of its tests are run when that is not all of them.
+    """
 
     name: str
     file: str
@@ -23,6 +26,8 @@ WORKER = ("worker",)
 SWEEPER = ("sweeper",)
 DISPATCHER = ("dispatcher",)
 INGEST = ("hookbox_ingest",)
+# Every call cut in every way, and 200 random histories: a guard beneath everything is missed by these too.
+SUITE = ("suite crash_sweep:: simulation::",)
 OF_OURS = "Expression::of_ours()"
 
 # In the order in which an event meets them.
@@ -30,7 +35,7 @@ GUARDS = [
     # ingest
     Guard("the receipt's condition", "shared/ledger/src/ingest.rs",
           "vec![Write::Put(receipt.to_item(self.shards)?, absent())]",
-          "vec![Write::Put(receipt.to_item(self.shards)?, Expression::default())]", LEDGER),
+          "vec![Write::Put(receipt.to_item(self.shards)?, Expression::default())]", LEDGER + SUITE),
     Guard("the condition of a new job", "shared/ledger/src/ingest.rs",
           "parts.push(Write::Put(job.to_item(self.shards)?, absent()));",
           "parts.push(Write::Put(job.to_item(self.shards)?, Expression::default()));", LEDGER),
@@ -51,9 +56,9 @@ GUARDS = [
     # later writes
     Guard("the version of a job", "shared/ledger/src/plan.rs",
           f'    let mut expression = {OF_OURS}\n        .when_is("version", number(before.version))\n',
-          f"    let mut expression = {OF_OURS}\n", LEDGER),
+          f"    let mut expression = {OF_OURS}\n", LEDGER + SUITE),
     Guard("the token of a job's write", "shared/ledger/src/write_job.rs",
-          "stored.token.as_deref() == Some(token)", "false", LEDGER),
+          "stored.token.as_deref() == Some(token)", "false", LEDGER + SUITE),
     Guard("a job is held only under its pause", "shared/ledger/src/write_job.rs",
           f'{OF_OURS}.when_is("rev", number(pause.rev))', OF_OURS, LEDGER),
     Guard("a resumed pause is not replaced by an older resume", "shared/ledger/src/pause.rs",
@@ -84,11 +89,11 @@ GUARDS = [
     # the job's life
     Guard("a running lease", "shared/core/src/transition/claim.rs",
           "State::Processing { lease_expires_at } if lease_expires_at > now => {",
-          "State::Processing { lease_expires_at } if false && lease_expires_at > now => {", CORE),
+          "State::Processing { lease_expires_at } if false && lease_expires_at > now => {", CORE + SUITE),
     Guard("a retry is not made before its time", "shared/core/src/transition/claim.rs",
           "if next_attempt_at > now =>", "if false && next_attempt_at > now =>", CORE),
     Guard("the bound of attempts", "shared/core/src/transition/claim.rs",
-          "if job.attempts.len() >= claim.operation.schedule.attempts() {", "if false {", CORE),
+          "if job.attempts.len() >= claim.operation.schedule.attempts() {", "if false {", CORE + SUITE),
     Guard("an abandoned attempt is unknown", "shared/core/src/transition/claim.rs",
           "job.uncertain = Some(running.mode);", "", CORE),
     Guard("a key that the destination has forgotten", "shared/core/src/transition/claim.rs",

@@ -4,12 +4,16 @@
     tests/mutants/run.py                 all of them; writes docs/mutants.md
     tests/mutants/run.py lease token     those whose name holds one of the words
 
-It works in a copy of what is committed, with a build folder of its own. Exit code 1 when a guard is missed by no test.
+It works in a copy of what is committed, with a build folder of its own. The tests run with all guards first: what fails
+then proves nothing later. However it ends, the copy goes; the build folder stays for the next time. Exit code 1 when a
+guard is missed by no test.
 """
 
 import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -20,8 +24,8 @@ from guards import GUARDS, Guard
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "target" / "mutants"
 TREE = FOLDER / "tree"
-# A test that has lost its guard may run for ever.
-LIMIT = 300
+# In seconds. A test that has lost its guard may run for ever.
+LIMIT = 1_200
 
 
 def main() -> int:
@@ -29,8 +33,21 @@ def main() -> int:
     guards = [guard for guard in GUARDS if not words or any(word in guard.name for word in words)]
     if not guards:
         sys.exit(f"no guard's name holds any of {words}: see tests/mutants/guards.py")
+    # `kill` too ends what runs and removes the copy.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
+    try:
+        return take_away(guards, whole=not words)
+    finally:
+        shutil.rmtree(TREE, ignore_errors=True)
+
+
+def take_away(guards: list[Guard], whole: bool) -> int:
     prepare()
     print(f"{len(guards)} guards; the first build takes minutes, each later one less than one", flush=True)
+    clean = Guard("nothing", "", "", "", tuple(sorted({test for guard in guards for test in guard.tests})))
+    failed = run(clean)
+    if failed:
+        sys.exit("with every guard in its place tests fail already:\n  " + "\n  ".join(failed))
     caught = {}
     for number, guard in enumerate(guards, 1):
         started = time.monotonic()
@@ -38,7 +55,7 @@ def main() -> int:
         tests = caught[guard]
         verdict = f"caught by {len(tests)}: {tests[0]}" if tests else "MISSED by every test"
         print(f"{number}/{len(guards)} {guard.name}: {verdict} ({time.monotonic() - started:.0f} s)", flush=True)
-    if not words:
+    if whole:
         write_table(caught)
     missed = [guard.name for guard, tests in caught.items() if not tests]
     print(f"{len(guards) - len(missed)} of {len(guards)} guards are caught" + "".join(f"\n  missed: {name}" for name in missed))
@@ -60,14 +77,20 @@ def without(guard: Guard) -> list[str]:
         sys.exit(f"{guard.file} holds the text of `{guard.name}` {whole.count(guard.before)} times instead of once")
     file.write_text(whole.replace(guard.before, guard.after))
     try:
-        return [test for binary in build(guard) for test in failures(*binary)]
+        return run(guard)
     finally:
         file.write_text(whole)
 
 
-def build(guard: Guard) -> list[tuple[str, str]]:
-    """The guard's test binaries, each with the folder of its package."""
-    kinds = [part for name in guard.tests for part in (["--lib"] if name.startswith("hookbox_") else ["--test", name])]
+def run(guard: Guard) -> list[str]:
+    """The guard's tests that fail as the copy stands."""
+    filters = {name: chosen for name, *chosen in map(str.split, guard.tests)}
+    return [test for name, *binary in build(guard, list(filters)) for test in failures(*binary, filters[name])]
+
+
+def build(guard: Guard, names: list[str]) -> list[tuple[str, str, str, str]]:
+    """The test binaries of these names: the name, the file, the folder of its package and the package's name."""
+    kinds = [part for name in names for part in (["--lib"] if name.startswith("hookbox_") else ["--test", name])]
     command = ["cargo", "test", "--workspace", "--no-run", "--message-format", "json-render-diagnostics", *kinds]
     environment = dict(os.environ, CARGO_TARGET_DIR=str(FOLDER / "build"))
     done = subprocess.run(command, cwd=TREE, env=environment, capture_output=True, text=True)
@@ -75,20 +98,26 @@ def build(guard: Guard) -> list[tuple[str, str]]:
         sys.exit(f"without `{guard.name}` nothing compiles, so it proves nothing:\n{done.stderr[-3000:]}")
     artifacts = [json.loads(line) for line in done.stdout.splitlines()]
     found = [
-        (artifact["executable"], str(Path(artifact["manifest_path"]).parent))
+        (artifact["target"]["name"], artifact["executable"], str(Path(artifact["manifest_path"]).parent), package(artifact))
         for artifact in artifacts
         if artifact["reason"] == "compiler-artifact"
         and artifact["profile"]["test"]
-        and artifact["target"]["name"] in guard.tests
+        and artifact["target"]["name"] in names
     ]
-    if len(found) != len(guard.tests):
+    if len(found) != len(names):
         sys.exit(f"`{guard.name}` names tests that do not exist: {guard.tests}")
     return found
 
 
-def failures(executable: str, folder: str) -> list[str]:
-    environment = dict(os.environ, CARGO_PKG_NAME="x", CARGO_MANIFEST_DIR=folder, RUST_BACKTRACE="0")
-    command = [executable, "--format", "terse"]
+def package(artifact: dict) -> str:
+    """The name in `path+file:///folder#name@version`; where it is the folder's own, it is left out there."""
+    named = re.search(r"#(.+)@", artifact["package_id"])
+    return named[1] if named else Path(artifact["manifest_path"]).parent.name
+
+
+def failures(executable: str, folder: str, name: str, filters: list[str]) -> list[str]:
+    environment = dict(os.environ, CARGO_PKG_NAME=name, CARGO_MANIFEST_DIR=folder, RUST_BACKTRACE="0", SEEDS="200")
+    command = [executable, "--format", "terse", *filters]
     try:
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=LIMIT)
     except subprocess.TimeoutExpired:

@@ -17,8 +17,8 @@ use crate::harness::{History, Intruder, Trouble, What, World};
 /// What is checked of a scenario's end, beside the promises.
 type End = fn(&World) -> Result<(), String>;
 
-/// What can go wrong with a call that only reads: to refuse it or to lose its answer is the same as to fail it, and to do
-/// it twice is nothing. A refusal is classified apart from a lost connection, so there is one of each.
+/// What can go wrong with a call that only reads: to lose its answer is the same as to fail it, and to do it twice is
+/// nothing. A refusal is classified apart from a lost connection, so there is one of each.
 const READ: [What; 7] = [
     What::Fault(Fault::FailBefore),
     What::Fault(Fault::Throttle),

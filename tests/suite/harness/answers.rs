@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use hookbox_core::limits::MAX_CONFLICTS;
+
 use super::provider::{Answer, Delivery, receipt};
 use super::world::World;
 
@@ -53,7 +55,10 @@ impl World {
                 let digest = |conflict: &serde_json::Value| conflict["M"]["event"]["S"].as_str().map(str::to_owned);
                 let own = head.as_ref().map(|head| head.text("event_digest").to_owned());
                 let conflicts = head.as_ref().map_or(&[][..], |head| head.list("conflicts"));
-                if conflicts.is_empty() || conflicts.iter().any(|conflict| digest(conflict) == own) {
+                let at = |conflict: &serde_json::Value| conflict["M"]["at"]["N"].as_str().map(str::to_owned);
+                let begun = Some(answer.begun.as_millis().to_string());
+                let described = conflicts.len() >= MAX_CONFLICTS || conflicts.iter().any(|noted| at(noted) == begun);
+                if !described || conflicts.iter().any(|conflict| digest(conflict) == own) {
                     self.report("G7", format!("the conflict of event {} is not on its receipt", event.id));
                 }
             }

@@ -171,7 +171,7 @@ impl World {
             Step::Resume(connection, operation) => self.resume(*connection, operation),
             Step::Replay(place) => self.with_job(*place, |world, job| world.replay(job, ForgottenKey::Accept)),
             Step::ReplayRemembered(place) => {
-                self.with_job(*place, |world, job| world.replay(job, ForgottenKey::Refuse))
+                self.with_job(*place, |world, job| world.replay(job, ForgottenKey::Refuse));
             }
             Step::Dismiss(place) => self.with_job(*place, Self::dismiss),
             Step::Configure(connection, operations) => self.configure(*connection, operations),

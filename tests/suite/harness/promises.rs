@@ -209,7 +209,7 @@ impl World {
             match job.text("status") {
                 "completed" if effects == 0 => self.report("G3", format!("{key} is completed without an effect")),
                 "review" if !self.has_notice(pk, sk) => {
-                    self.report("G3", format!("{key} is in review and nobody was told"))
+                    self.report("G3", format!("{key} is in review and nobody was told"));
                 }
                 "completed" | "dismissed" | "review" => {}
                 "held" if paused.contains(&(job.text("provider").to_owned(), operation)) => {}

@@ -55,6 +55,8 @@ pub(crate) struct Answer {
     pub(crate) text: String,
     /// What became of each event, by the answer.
     pub(crate) states: Vec<String>,
+    /// When the delivery arrived.
+    pub(crate) begun: Timestamp,
     /// Whether any call went wrong or took long while it was made.
     pub(crate) troubled: bool,
 }
@@ -180,7 +182,8 @@ impl World {
         let answer = self.run(ingest.handle(request, self.now().plus(INVOCATION)));
         let faulty = self.faults.log()[first..].iter().any(|effect| effect.fault.is_some());
         let troubled = faulty || self.now().since(begun) >= Duration::from_secs(1);
-        let answer = answer.map(|answer| Answer::read(answer.status().as_u16(), answer.body().to_vec(), troubled));
+        let answer =
+            answer.map(|answer| Answer::read(answer.status().as_u16(), answer.body().to_vec(), begun, troubled));
         self.provider.lock().unwrap().sent[place].answers.push(answer.clone());
         self.follow();
         self.look_at_answer(&delivery, &stored, answer.as_ref());
@@ -233,7 +236,7 @@ impl World {
 }
 
 impl Answer {
-    fn read(status: u16, body: Vec<u8>, troubled: bool) -> Self {
+    fn read(status: u16, body: Vec<u8>, begun: Timestamp, troubled: bool) -> Self {
         let text = String::from_utf8(body).unwrap();
         let json: Value = serde_json::from_str(&text).unwrap_or_default();
         let told = |part: &Value| part["state"].as_str().unwrap_or_default().to_owned();
@@ -241,7 +244,7 @@ impl Answer {
             Some(receipts) => receipts.iter().map(told).collect(),
             None => vec![told(&json)],
         };
-        Self { status, text, states: of_events, troubled }
+        Self { status, text, states: of_events, begun, troubled }
     }
 }
 

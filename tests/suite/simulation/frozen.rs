@@ -8,6 +8,18 @@ fn histories() -> Vec<(&'static str, History)> {
     let meanwhile = |call, intruder| Trouble { call, what: What::Meanwhile(intruder) };
     vec![
         (
+            "A replay that is not to pass the memory of its destination makes no call once that is over.",
+            History::of_single(
+                &["key"],
+                vec![
+                    Step::Deliver(Delivery::one(Single, 0)),
+                    Step::Settle,
+                    Step::ReplayRemembered(0),
+                    Step::Wait(90_000),
+                ],
+            ),
+        ),
+        (
             "Payloads expire before receipts: who replays after that finds nothing to send, and that is no loss.",
             History::of_batch(
                 &["none"],
