@@ -114,7 +114,8 @@ GUARDS = [
           "Ok(Some(ItemFailure { message_id: message_id.to_owned() }))", "Ok(None)", WORKER),
     # dispatcher
     Guard("a record that was not sent comes again", "functions/dispatcher/src/dispatch.rs",
-          "(Err(error), _) => failed.push((i, error)),", "(Err(_), _) => {}", DISPATCHER),
+          "(Err(error), _) => failed.push((i, error)),",
+          "(Err(error), _) if false => failed.push((i, error)),\n                (Err(_), _) => {}", DISPATCHER),
     Guard("the first failed record is reported", "functions/dispatcher/src/dispatch.rs",
           "failed_work.into_iter().chain(failed_review).min()", "failed_work.into_iter().chain(failed_review).max()",
           DISPATCHER),

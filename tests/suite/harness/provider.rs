@@ -17,7 +17,7 @@ use super::process::PROVIDER_SECRET;
 use super::world::{Connection, World};
 
 /// The time that an invocation of ingest has, as `template.yaml` says.
-const INVOCATION: Duration = Duration::from_secs(10);
+pub(crate) const INVOCATION: Duration = Duration::from_secs(10);
 /// For how long a token is sent again: within the tolerance of its time. After that the same events come under another.
 const TOKEN_AGE: i64 = 8 * 3_600;
 

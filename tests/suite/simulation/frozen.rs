@@ -1,5 +1,9 @@
 //! Histories that once broke a promise, or a rule of the simulation that was wrong: each with a sentence.
 
+use std::time::Duration;
+
+use hookbox_ledger::test_support::Fault;
+
 use super::{fault_of, told};
 use crate::harness::world::Connection::{Batch, Single};
 use crate::harness::{Delivery, History, Intruder, Step, Trouble, What};
@@ -18,6 +22,17 @@ fn histories() -> Vec<(&'static str, History)> {
                     Step::Wait(90_000),
                 ],
             ),
+        ),
+        (
+            "An invocation that hangs for six minutes would have been ended: what it says of an old signature is no refusal.",
+            History {
+                troubles: vec![
+                    meanwhile(0, Intruder::TakeOver),
+                    meanwhile(3, Intruder::TakeOver),
+                    Trouble { call: 8, what: What::Fault(Fault::Delay(Duration::from_secs(100))) },
+                ],
+                ..History::of_single(&["key", "reconcile"], vec![Step::Deliver(Delivery::one(Single, 0))])
+            },
         ),
         (
             "Payloads expire before receipts: who replays after that finds nothing to send, and that is no loss.",
