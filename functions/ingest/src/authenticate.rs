@@ -71,12 +71,9 @@ pub enum Trusted {
 }
 
 /// The sender names the document. One that its host does not have was never anybody's, and an alarm for everybody who
-/// names one would be theirs to ring.
+/// names one would be theirs to ring. Whatever else the host answers may pass.
 fn unfetched(error: FetchError) -> Untrusted {
-    match error {
-        FetchError::Status(400..=499) => Untrusted::Invalid(Reason::NoSuchDocument),
-        error => Untrusted::NotFetched(error),
-    }
+    if error.is_absence() { Untrusted::Invalid(Reason::NoSuchDocument) } else { Untrusted::NotFetched(error) }
 }
 
 /// How long fetching may take that must end by `deadline`.

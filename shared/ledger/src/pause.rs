@@ -12,6 +12,7 @@ use crate::error::{ItemError, LedgerError, Stored};
 use crate::expression::{Expression, number};
 use crate::item::key;
 use crate::load::{Listing, beginning};
+use crate::replace::Replaced;
 use crate::transact::{Key, Write};
 
 /// A pause of one operation of one integration.
@@ -53,23 +54,11 @@ impl Ledger {
         now: Timestamp,
     ) -> Result<Pause, LedgerError> {
         let pause = self.new_pause(provider, account, operation, reason, now);
-        let absent = Expression::default().when_absent("pk");
-        let mut tries = self.tries();
-        loop {
-            let call = self
-                .client
-                .put_item()
-                .table_name(self.table.as_ref())
-                .set_item(Some(pause.to_item()?))
-                .set_condition_expression(absent.condition())
-                .set_expression_attribute_names(absent.names())
-                .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
-            match tries.make(call.send()).await {
-                Ok(_) => return Ok(pause),
-                // Another's, or our own of a try whose answer was lost.
-                Err(Failure::Condition(Some(item))) => return Ok(Pause::from_item(item)?),
-                Err(failure) => tries.again(failure).await?,
-            }
+        match self.replace(pause.to_item()?, None).await? {
+            Replaced::Written => Ok(pause),
+            Replaced::Lost(Some(item)) => Ok(Pause::from_item(item)?),
+            // The condition failed on a pause that is gone again.
+            Replaced::Lost(None) => Err(LedgerError::TransactionConflict),
         }
     }
 

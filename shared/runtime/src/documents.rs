@@ -18,8 +18,9 @@ use crate::causes::chain;
 pub const DOCUMENT_CACHE: Duration = Duration::from_secs(60 * 60);
 /// The largest document. Certificate chains and key sets have a few kilobytes.
 pub const MAX_DOCUMENT_BYTES: usize = 64 * 1024;
-/// How long a failure is believed: whoever asks for a document that is not there costs one call in this time.
-const FAILURE_CACHE: Duration = Duration::from_secs(60);
+/// How long it is believed that there is nothing: whoever names a document that does not exist costs one call in this
+/// time.
+const ABSENCE_CACHE: Duration = Duration::from_secs(60);
 /// How many documents are remembered: whoever makes us fetch many may not fill our memory.
 const MAX_DOCUMENTS: usize = 64;
 
@@ -49,6 +50,13 @@ pub enum FetchError {
 /// What was found at addresses, each with the time at which it was fetched.
 type Known = HashMap<String, (Result<Arc<[u8]>, FetchError>, Timestamp)>;
 
+impl FetchError {
+    /// Whether the host says that there is no such document.
+    pub fn is_absence(&self) -> bool {
+        matches!(self, Self::Status(404 | 410))
+    }
+}
+
 /// Documents with a memory.
 #[derive(Clone)]
 pub struct Documents {
@@ -63,19 +71,23 @@ impl Documents {
         Self { fetch, clock, known: Arc::default() }
     }
 
-    /// What stands at an address, remembered for [`DOCUMENT_CACHE`]; that there is nothing, for a minute.
+    /// What stands at an address, remembered for [`DOCUMENT_CACHE`]; that there is nothing, for a minute. Any other failure
+    /// passes, and remembering it would outlast the few repetitions of a sender.
     pub async fn get(&self, url: &str, within: Duration) -> Result<Arc<[u8]>, FetchError> {
         let now = self.clock.now();
         if let Some((found, at)) = self.known().get(url) {
-            let believed = if found.is_ok() { DOCUMENT_CACHE } else { FAILURE_CACHE };
+            let believed = if found.is_ok() { DOCUMENT_CACHE } else { ABSENCE_CACHE };
             if now.since(*at) < believed {
                 return found.clone();
             }
         }
         let found = self.fetch.get(url, within).await.map(Arc::from);
+        if found.as_ref().is_err_and(|error| !error.is_absence()) {
+            return found;
+        }
         let mut known = self.known();
         if known.len() >= MAX_DOCUMENTS && !known.contains_key(url) {
-            // Failures go first, then what is oldest.
+            // What is absent goes first, then what is oldest.
             let first = known.iter().min_by_key(|(_, (found, at))| (found.is_ok(), *at)).map(|(url, _)| url.clone());
             first.and_then(|url| known.remove(&url));
         }
@@ -182,6 +194,8 @@ mod tests {
             let number = self.0.fetch_add(1, Ordering::SeqCst);
             let answer = if url.contains("gone") {
                 Err(FetchError::Status(404))
+            } else if url.contains("busy") {
+                Err(FetchError::Status(429))
             } else {
                 Ok(vec![u8::try_from(number % 256).unwrap()])
             };
@@ -190,23 +204,25 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_document_is_believed_for_an_hour_and_a_failure_for_a_minute() {
+    async fn a_document_is_believed_for_an_hour_and_its_absence_for_a_minute() {
         let clock = Arc::new(At::default());
         let documents = Documents::new(Arc::new(Numbers::default()), clock.clone());
         let get = async |url: &str| documents.get(url, SOON).await.map(|document| document[0]);
         assert_eq!((get("https://a").await, get("https://a").await, get("https://b").await), (Ok(0), Ok(0), Ok(1)));
         let gone = Err(FetchError::Status(404));
         assert_eq!((get("https://gone").await, get("https://gone").await), (gone.clone(), gone.clone()));
-        clock.0.store(i64::try_from(FAILURE_CACHE.as_millis()).unwrap(), Ordering::SeqCst);
+        clock.0.store(i64::try_from(ABSENCE_CACHE.as_millis()).unwrap(), Ordering::SeqCst);
         assert_eq!((get("https://gone").await, get("https://a").await), (gone, Ok(0)));
         clock.0.store(i64::try_from(DOCUMENT_CACHE.as_millis()).unwrap(), Ordering::SeqCst);
         assert_eq!(get("https://a").await, Ok(4), "two failures were fetched in between");
+        assert_eq!(get("https://busy").await, Err(FetchError::Status(429)));
+        assert_eq!(get("https://busy").await, Err(FetchError::Status(429)));
         assert_eq!(documents.visit("https://a", SOON).await, Ok(()));
-        assert_eq!(get("https://c").await, Ok(6), "a visit is made each time");
+        assert_eq!(get("https://c").await, Ok(8), "what passes is fetched, and a visit made, each time");
     }
 
     #[tokio::test]
-    async fn the_memory_is_bounded_and_failures_leave_it_first() {
+    async fn the_memory_is_bounded_and_absences_leave_it_first() {
         let documents = Documents::new(Arc::new(Numbers::default()), Arc::new(At::default()));
         documents.get("https://a", SOON).await.unwrap();
         for n in 0..1_000 {

@@ -82,6 +82,12 @@ async fn a_certificate_that_cannot_be_fetched_is_503_and_nothing_is_stored() {
     assert_eq!((answer.status, answer.retry_after.as_deref()), (503, Some("5")));
     assert!(stored_nothing(&stage).await);
     assert_eq!(stage.counted("VerifierBroken"), 1);
+
+    // A host that is busy says nothing of the certificate, and its next answer counts: AWS repeats three times only.
+    stage.elsewhere.missing_is.store(429, Ordering::SeqCst);
+    assert_eq!(stage.answer(signed.event("aws-sns")).await.status, 503);
+    serve(&stage, &signed.json("SigningCertURL"), &signed.certificate);
+    assert_eq!(stage.answer(signed.event("aws-sns")).await.status, 200);
 }
 
 #[tokio::test]
