@@ -89,6 +89,7 @@ check: tools ## Format, clippy, template: changes nothing, needs no local AWS
 	$(call timed,cargo fmt --check,cargo fmt --all --check)
 	$(call timed,cfn-lint,$(VENV)/bin/cfn-lint template.yaml)
 	$(call timed,sam validate,$(LINT_ENV) $(VENV)/bin/sam validate --lint --template-file template.yaml)
+	$(call timed,guards,python3 -B tests/mutants/run.py --check)
 	$(call timed,cargo clippy,cargo clippy --workspace --all-targets --locked -- -D warnings)
 
 .PHONY: test
