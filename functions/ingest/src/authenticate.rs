@@ -70,10 +70,15 @@ pub enum Trusted {
     },
 }
 
-/// The sender names the document. One that its host does not have was never anybody's, and an alarm for everybody who
-/// names one would be theirs to ring. Whatever else the host answers may pass.
-fn unfetched(error: FetchError) -> Untrusted {
-    if error.is_absence() { Untrusted::Invalid(Reason::NoSuchDocument) } else { Untrusted::NotFetched(error) }
+/// A document that the sender names, and that its host does not have, was never anybody's, and an alarm for everybody who
+/// names one would be theirs to ring. Whatever else the host answers may pass, and so does the absence of what the
+/// provider always `published`.
+fn unfetched(error: FetchError, published: bool) -> Untrusted {
+    if error.is_absence() && !published {
+        Untrusted::Invalid(Reason::NoSuchDocument)
+    } else {
+        Untrusted::NotFetched(error)
+    }
 }
 
 /// How long fetching may take that must end by `deadline`.
@@ -121,6 +126,7 @@ impl EndpointSecrets {
     ) -> Result<Trusted, Untrusted> {
         let now = clock.now();
         let mut fetched = Fetched::nothing();
+        let mut key_set = None;
         for _ in 0..=MAX_DOCUMENTS {
             let verdict = match endpoint.profile.handshake(delivered, &self.readable, &fetched, now) {
                 Some(Handshake::Answer(answer)) => return Ok(Trusted::Handshake(answer)),
@@ -132,17 +138,42 @@ impl EndpointSecrets {
             };
             let url = match verdict {
                 Verdict::NeedsFetch { url } => url,
+                // Keys are rotated, and ours may be the older set. Once it has been looked for, the verdict stands.
+                Verdict::Invalid(Reason::UnknownKey) if key_set.is_some() => key_set.take().unwrap_or_default(),
                 Verdict::Valid { secret_index, once, .. } => {
-                    let secret_index = self.places.get(secret_index).copied().unwrap_or(secret_index);
-                    return Ok(Trusted::Delivery { secret_index, once });
+                    return Ok(Trusted::Delivery { secret_index: self.place(secret_index), once });
                 }
                 Verdict::Invalid(reason) => return Err(self.doubted(Untrusted::Invalid(reason))),
-                Verdict::Misconfigured(reason) => return Err(self.doubted(Untrusted::Misconfigured(reason))),
+                Verdict::Misconfigured(reason) => {
+                    let reason = self.in_the_configuration(reason);
+                    return Err(self.doubted(Untrusted::Misconfigured(reason)));
+                }
             };
-            let document = documents.get(&url, fetch_timeout(clock.now(), deadline)).await.map_err(unfetched)?;
+            let within = fetch_timeout(clock.now(), deadline);
+            let published = endpoint.profile.publishes_keys_at(&url);
+            let again = fetched.get(&url).is_some();
+            let found = if again { documents.renew(&url, within).await } else { documents.get(&url, within).await };
+            let document = found.map_err(|error| unfetched(error, published))?;
+            if published && !again {
+                key_set = Some(url.clone());
+            }
             fetched.insert(url, document.to_vec());
         }
         Err(Untrusted::TooManyDocuments)
+    }
+
+    /// The configured place of a secret that could be read.
+    fn place(&self, index: usize) -> usize {
+        self.places.get(index).copied().unwrap_or(index)
+    }
+
+    fn in_the_configuration(&self, reason: Misconfiguration) -> Misconfiguration {
+        match reason {
+            Misconfiguration::SecretEncoding { index } => {
+                Misconfiguration::SecretEncoding { index: self.place(index) }
+            }
+            other => other,
+        }
     }
 
     /// The secret that could not be read may have been the right one.

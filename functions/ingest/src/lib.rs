@@ -102,7 +102,8 @@ impl Ingest {
         if incoming.is_over_the_limit() {
             return Err(report.over_the_limit(incoming.body.len()));
         }
-        let delivered = incoming.as_delivered();
+        let address = endpoint.integration.address(&incoming.rest);
+        let delivered = incoming.as_delivered(address.as_deref());
         let reading = EndpointSecrets::read(&self.secrets, endpoint);
         let secrets = tokio::time::timeout(deadline.since(now), reading).await;
         let secrets = secrets.map_err(|_| report.untrusted(&Untrusted::SecretsTooSlow))?;

@@ -11,6 +11,8 @@ pub struct Incoming {
     pub method: String,
     /// The endpoint, where the path names one that could exist.
     pub endpoint: Option<(Provider, Account)>,
+    /// How the path goes on after the account, as it was sent: nothing, a slash, or a secret segment. Never logged.
+    pub rest: String,
     /// The third path segment: a shared secret of providers that do not sign. Never logged.
     pub path_token: Option<String>,
     /// The raw query.
@@ -29,12 +31,12 @@ impl Incoming {
         self.body.len() > MAX_BODY_BYTES
     }
 
-    /// The request as a profile sees it.
-    pub fn as_delivered(&self) -> hookbox_providers::Request<'_> {
+    /// The request as a profile sees it, sent to this public address: what is configured, never what `Host` says.
+    pub fn as_delivered<'a>(&'a self, address: Option<&'a str>) -> hookbox_providers::Request<'a> {
         hookbox_providers::Request {
             method: &self.method,
             path_token: self.path_token.as_deref(),
-            url: None,
+            url: address,
             query: self.query.as_deref(),
             headers: &self.headers,
             body: &self.body,
@@ -47,7 +49,7 @@ impl Incoming {
             Some(RequestContext::ApiGatewayV2(context)) => context.request_id.clone(),
             _ => None,
         };
-        let (endpoint, path_token) = split_path(request.raw_http_path());
+        let Path { endpoint, rest, token } = Path::split(request.raw_http_path());
         let headers = request
             .headers()
             .iter()
@@ -56,7 +58,8 @@ impl Incoming {
         Self {
             method: request.method().as_str().to_owned(),
             endpoint,
-            path_token,
+            rest,
+            path_token: token,
             query: request.uri().query().map(str::to_owned),
             headers,
             request_id: request_id.unwrap_or_default(),
@@ -78,31 +81,51 @@ pub fn make_legal(request: &mut LambdaRequest) {
     for name in ["host", "x-forwarded-proto"] {
         request.headers.remove(name);
     }
-    for text in [&mut request.raw_path, &mut request.raw_query_string].into_iter().flatten() {
-        if !text.bytes().all(is_legal) {
-            *text = text
-                .bytes()
-                .map(|byte| if is_legal(byte) { (byte as char).to_string() } else { format!("%{byte:02X}") })
-                .collect();
-        }
+    let parts: [(&mut Option<String>, fn(u8) -> bool); 2] =
+        [(&mut request.raw_path, is_legal_in_path), (&mut request.raw_query_string, is_legal_in_query)];
+    for (text, is_legal) in parts {
+        let Some(text) = text.as_mut().filter(|text| !text.bytes().all(is_legal)) else { continue };
+        *text = text
+            .bytes()
+            .map(|byte| if is_legal(byte) { (byte as char).to_string() } else { format!("%{byte:02X}") })
+            .collect();
     }
 }
 
-/// Unreserved, sub-delimiters, and what separates the parts of a path and a query (RFC 3986).
-fn is_legal(byte: u8) -> bool {
+/// Unreserved, sub-delimiters, and what separates the parts of a path (RFC 3986).
+fn is_legal_in_path(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/?%".contains(&byte)
 }
 
-/// Everything behind the stage and `/hooks/`. A stage in the path (`/prod/hooks/…`) is API Gateway's, not ours.
-fn split_path(path: &str) -> (Option<(Provider, Account)>, Option<String>) {
-    let Some((_, rest)) = path.split_once("/hooks/") else { return (None, None) };
-    let mut segments = rest.split('/');
-    let provider = segments.next().and_then(|text| text.parse().ok());
-    let account = segments.next().and_then(|text| text.parse().ok());
-    let token = segments.next().filter(|text| !text.is_empty()).map(str::to_owned);
-    match (provider, account, segments.next()) {
-        (Some(provider), Some(account), None) => (Some((provider, account)), token),
-        _ => (None, None),
+/// What parses in a query, which is more than RFC 3986 allows: some providers sign it, and every byte counts.
+fn is_legal_in_query(byte: u8) -> bool {
+    byte.is_ascii_graphic() && !b"\"#<>".contains(&byte)
+}
+
+/// What a path says.
+#[derive(Default)]
+struct Path {
+    endpoint: Option<(Provider, Account)>,
+    rest: String,
+    token: Option<String>,
+}
+
+impl Path {
+    /// Everything behind the stage and `/hooks/`. A stage in the path (`/prod/hooks/…`) is API Gateway's, not ours.
+    fn split(path: &str) -> Self {
+        let Some((_, path)) = path.split_once("/hooks/") else { return Self::default() };
+        let mut segments = path.splitn(3, '/');
+        let provider = segments.next().and_then(|text| text.parse().ok());
+        let account = segments.next().and_then(|text| text.parse().ok());
+        let third = segments.next();
+        match (provider, account) {
+            (Some(provider), Some(account)) if !third.unwrap_or_default().contains('/') => Self {
+                endpoint: Some((provider, account)),
+                rest: third.map(|text| format!("/{text}")).unwrap_or_default(),
+                token: third.filter(|text| !text.is_empty()).map(str::to_owned),
+            },
+            _ => Self::default(),
+        }
     }
 }
 
@@ -111,7 +134,7 @@ mod tests {
     use super::*;
 
     fn names(path: &str) -> Option<(String, String, Option<String>)> {
-        let (endpoint, token) = split_path(path);
+        let Path { endpoint, token, .. } = Path::split(path);
         endpoint.map(|(provider, account)| (provider.to_string(), account.to_string(), token))
     }
 
@@ -126,5 +149,13 @@ mod tests {
         {
             assert_eq!(names(path), None, "{path}");
         }
+    }
+
+    #[test]
+    fn what_comes_after_the_account_is_kept_as_it_was_sent() {
+        let rest = |path: &str| Path::split(path).rest;
+        assert_eq!(rest("/hooks/stripe/demo"), "");
+        assert_eq!(rest("/hooks/stripe/demo/"), "/");
+        assert_eq!(rest("/prod/hooks/yelp/demo/s3cret%21"), "/s3cret%21");
     }
 }

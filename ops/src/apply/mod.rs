@@ -8,7 +8,7 @@ mod secrets;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hookbox_core::integration::Integration;
+use hookbox_core::integration::{Integration, path_of};
 use hookbox_core::name::{Account, Provider};
 use hookbox_core::surroundings::Clock;
 use hookbox_ledger::{LedgerError, Subject};
@@ -17,6 +17,7 @@ use serde::Serialize;
 
 use crate::config::ConfigFile;
 use crate::config::profile::ShortRetention;
+use crate::config::text::period;
 use crate::connection::{SecretReader, Table, TableArgs};
 use crate::deed::{Author, Deed, Intent, WriteArgs};
 use crate::failure::{Answer, Failure, Trouble};
@@ -33,8 +34,8 @@ pub use secrets::Findings;
 /// that did not change keep their revision. With --dry-run it ends with 1 when there are differences. Every key of the
 /// file is described in docs/configuration.md.
 ///
-/// Before it writes it reads each secret of the parameter store that the file names: one that is missing or empty is
-/// refused, one that you may not read is a warning. What is read is never shown.
+/// Before it writes it reads each secret of the parameter store that the file names: one that is missing, empty or not of
+/// the form that its provider signs with is refused, one that you may not read is a warning. What is read is never shown.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ApplyArgs {
@@ -47,10 +48,10 @@ pub struct ApplyArgs {
     /// How it is written.
     #[command(flatten)]
     pub write: WriteArgs,
-    /// Accept receipts that are kept for less time than the provider may repeat an event
+    /// Accept receipts that are kept for less time than the provider may repeat an event; the audit keeps it
     #[arg(long)]
     pub accept_short_retention: bool,
-    /// Do not look whether the secrets that the file names exist
+    /// Do not look at the secrets that the file names
     #[arg(long)]
     pub skip_secret_check: bool,
     /// Why, for the audit
@@ -68,8 +69,8 @@ Examples:
   hookbox apply --profiles profiles/     with profiles of your own: docs/adding-a-provider.md
 
 Exit codes: 0 written or nothing to do; 1 not confirmed, overtaken by another change, a secret is
-missing, or (with --dry-run) there are differences; 2 wrong usage or an invalid file;
-3 could not look.";
+missing, or (with --dry-run) there are differences; 2 wrong usage, an invalid file or a secret that
+its provider cannot have signed with; 3 could not look.";
 
 /// A checked file that is to be brought into a table.
 #[derive(Debug)]
@@ -78,6 +79,8 @@ pub struct Application<'a> {
     pub file: &'a ConfigFile,
     /// The team's own profiles.
     pub own: &'a [OwnFile],
+    /// All profiles that the file may name.
+    pub profiles: &'a Profiles,
     /// The table.
     pub table: &'a Table,
     /// Reads the secrets that the file names; `None` does not look at them.
@@ -113,6 +116,7 @@ pub async fn run(args: &ApplyArgs, clock: Arc<dyn Clock>, terminal: &mut Termina
     let application = Application {
         file: &file,
         own: &own,
+        profiles: &profiles,
         table: &table,
         secrets: Some(&secrets).filter(|_| !args.skip_secret_check),
         intent: args.write.intent(),
@@ -127,7 +131,9 @@ impl Application<'_> {
     /// Shows the differences, asks, writes, and records who wrote.
     pub async fn apply(&self, terminal: &mut Terminal) -> Result<Answer, Failure> {
         let plan = Plan::make(self.file, self.own, self.table).await?;
-        let Findings { warnings, unusable } = Findings::of(self.file, &plan, self.secrets).await;
+        let Findings { mut warnings, unusable } = Findings::of(self.file, self.profiles, &plan, self.secrets).await;
+        let short = self.short_retentions();
+        warnings.extend(short.iter().map(|(of, what)| format!("{}/{}: {what}", of.provider, of.account)));
         if terminal.format() == Format::Table {
             plan.show(terminal)?;
             for warning in &warnings {
@@ -159,9 +165,13 @@ impl Application<'_> {
                 if terminal.format() == Format::Table {
                     let integration = &step.integration;
                     let (provider, account, rev) = (&integration.provider, &integration.account, integration.rev);
-                    let path = format!("deliveries come to /hooks/{provider}/{account}");
+                    let address = integration.address("").unwrap_or_else(|| path_of(provider, account));
+                    let path = format!("deliveries come to {address}");
                     terminal.say(format_args!("applied {provider}/{account} as rev {rev}: {path}"))?;
                 }
+            }
+            for (integration, what) in &short {
+                self.record_short_retention(integration, what, &who).await?;
             }
         }
         if terminal.format() == Format::Json {
@@ -181,6 +191,31 @@ impl Application<'_> {
             after: Some(format!("rev {rev}")),
         };
         let made = format!("{provider}/{account} is applied as rev {rev}");
+        deed.record(who, &made, self.table, self.clock).await
+    }
+
+    /// Integrations whose receipts are gone before their provider has stopped to repeat an event, and what that means.
+    fn short_retentions(&self) -> Vec<(&Integration, String)> {
+        let short = self.file.declared.iter().filter_map(|declared| {
+            let profile = self.profiles.get(&declared.integration.provider).ok().flatten()?;
+            let horizon = period(declared.outlived_by(profile)?);
+            let (kept, title) = (period(declared.integration.retention.receipt), profile.title());
+            let what = format!("receipts are kept for {kept}, and {title} may repeat an event for {horizon}");
+            Some((&declared.integration, what))
+        });
+        short.collect()
+    }
+
+    async fn record_short_retention(&self, of: &Integration, what: &str, who: &str) -> Result<(), Failure> {
+        let deed = Deed {
+            subject: Subject::Integration(of.provider.clone(), of.account.clone()),
+            what: "accept-short-retention",
+            on: None,
+            why: self.reason.map(str::to_owned),
+            before: None,
+            after: Some(what.to_owned()),
+        };
+        let made = format!("{}/{} is applied, and {what}", of.provider, of.account);
         deed.record(who, &made, self.table, self.clock).await
     }
 

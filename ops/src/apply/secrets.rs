@@ -1,11 +1,15 @@
 //! Whether the secrets that a file names can be used. Their values are read and never shown.
 
+use std::collections::HashMap;
+
 use futures_util::{StreamExt as _, stream};
 use hookbox_core::integration::{Integration, SECRET_PREFIX, SecretRef, Target};
-use hookbox_runtime::SecretError;
+use hookbox_providers::{Profiles, Secret};
+use hookbox_runtime::{SecretError, SecretText};
 
 use super::Plan;
 use crate::config::ConfigFile;
+use crate::config::source::InvalidFile;
 use crate::connection::SecretReader;
 use crate::failure::{Failure, Trouble};
 
@@ -23,7 +27,7 @@ pub struct Findings {
 
 impl Findings {
     /// Looks at every secret of the file; without a `reader` only at the references of what changes.
-    pub async fn of(file: &ConfigFile, plan: &Plan, reader: Option<&SecretReader>) -> Self {
+    pub async fn of(file: &ConfigFile, profiles: &Profiles, plan: &Plan, reader: Option<&SecretReader>) -> Self {
         let changed = distinct(plan.changes().map(|step| &step.integration));
         let mut found = Self { warnings: changed.iter().filter_map(doubt).collect(), unusable: None };
         let Some(reader) = reader else { return found };
@@ -35,8 +39,15 @@ impl Findings {
             .collect()
             .await;
         let (mut wrong, mut advice) = (Vec::new(), Vec::new());
+        let mut known: HashMap<&SecretRef, SecretText> = HashMap::new();
         for (reference, read) in reads {
-            let Err(error) = read else { continue };
+            let error = match read {
+                Ok(text) => {
+                    known.insert(reference, text);
+                    continue;
+                }
+                Err(error) => error,
+            };
             let (why, mend) = reader.explain(reference, &error);
             if matches!(error, SecretError::NotFound { .. } | SecretError::Empty { .. }) {
                 wrong.push(format!("{reference}: {why}"));
@@ -52,9 +63,33 @@ impl Findings {
                 trouble
                     .advise("--skip-secret-check, where the secret follows later: until then deliveries are refused"),
             ));
+        } else if let Err(invalid) = verifying(file, profiles, &known) {
+            found.unusable = Some(invalid.into());
         }
         found
     }
+}
+
+/// Whether each integration could verify a delivery with what its parameters hold.
+fn verifying(
+    file: &ConfigFile,
+    profiles: &Profiles,
+    known: &HashMap<&SecretRef, SecretText>,
+) -> Result<(), InvalidFile> {
+    let mut problems = Vec::new();
+    for declared in &file.declared {
+        let Ok(Some(profile)) = profiles.get(&declared.integration.provider) else { continue };
+        let mut secrets = Vec::new();
+        for (place, reference) in declared.integration.secrets.iter().enumerate() {
+            let Some(text) = known.get(reference) else { continue };
+            match Secret::new(text.expose()) {
+                Ok(secret) => secrets.push((place, secret)),
+                Err(_) => problems.push(declared.empty_token(reference)),
+            }
+        }
+        declared.check_secrets(profile, secrets, &mut problems);
+    }
+    if problems.is_empty() { Ok(()) } else { Err(file.source.invalid(problems)) }
 }
 
 /// Everything that these integrations verify and sign with, each once.

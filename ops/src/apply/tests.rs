@@ -54,7 +54,9 @@ async fn run(text: &str, table: &Table, intent: Intent) -> (Result<Answer, Failu
 async fn apply(file: &ConfigFile, table: &Table, intent: Intent, terminal: &mut Terminal) -> Result<Answer, Failure> {
     let (author, clock) = (Author::Named("jane".to_owned()), clock());
     let reason = Some("new destination");
-    let application = Application { file, own: &[], table, secrets: None, intent, author, reason, clock: &clock };
+    let profiles = &Profiles::built_in();
+    let application =
+        Application { file, own: &[], profiles, table, secrets: None, intent, author, reason, clock: &clock };
     application.apply(terminal).await
 }
 
@@ -208,12 +210,22 @@ fn holds(value: &str) -> (StatusCode, serde_json::Value) {
 }
 
 async fn with_secrets(intent: Intent, secrets: &SecretReader, table: &Table) -> (Result<Answer, Failure>, String) {
+    holding(FILE, intent, secrets, table).await
+}
+
+async fn holding(
+    text: &str,
+    intent: Intent,
+    secrets: &SecretReader,
+    table: &Table,
+) -> (Result<Answer, Failure>, String) {
     let (mut terminal, captured) = terminal(Format::Table);
     let clock = clock();
-    let (file, author) = (file(FILE), Author::Named("jane".to_owned()));
+    let (file, author) = (file(text), Author::Named("jane".to_owned()));
     let application = Application {
         file: &file,
         own: &[],
+        profiles: &Profiles::built_in(),
         table,
         secrets: Some(secrets),
         intent,
@@ -315,4 +327,150 @@ receipt_retention = "73h"
 "#;
     insta::assert_snapshot!(check(short, ShortRetention::Refuse));
     assert_eq!(check(short, ShortRetention::Accept), "valid");
+}
+
+#[tokio::test]
+async fn a_retention_that_was_accepted_although_it_is_short_is_recorded() {
+    let table = table(&clock()).await;
+    let text = "[[integration]]\nprovider = \"standard-webhooks\"\naccount = \"main\"\nsecrets = [\"env:S\"]\n\
+                payload_retention = \"73h\"\nreceipt_retention = \"73h\"\n\n\
+                [[integration]]\nprovider = \"standard-webhooks\"\naccount = \"long\"\nsecrets = [\"env:S\"]\n";
+    let (answer, out) = run(text, &table, Intent::DryRun).await;
+    let what = "receipts are kept for 73h, and Standard Webhooks may repeat an event for 4d";
+    assert!(out.contains(&format!("warning: standard-webhooks/main: {what}\n")), "{out}");
+    assert_eq!(answer.unwrap(), Answer::No);
+    run(text, &table, Intent::Write).await.0.unwrap();
+    let audit = async |account: &str| {
+        let (provider, account) = ("standard-webhooks".parse().unwrap(), account.parse().unwrap());
+        table.ledger.integration_audit(&provider, &account).await.unwrap().items
+    };
+    let deeds = audit("main").await;
+    let deed = deeds.iter().find(|deed| deed.what == "accept-short-retention").unwrap();
+    assert_eq!((deed.who.as_str(), deed.why.as_deref()), ("jane", Some("new destination")));
+    assert_eq!(deed.after.as_deref(), Some(what));
+    assert_eq!(deeds.len(), 2, "one for what was applied");
+    let others: Vec<_> = audit("long").await.into_iter().map(|deed| deed.what).collect();
+    assert_eq!(others, ["apply"], "nothing had to be accepted");
+}
+
+const SIGNED_ADDRESSES: &str = r#"
+[[integration]]
+provider = "twilio"
+account = "main"
+secrets = ["ssm:/hookbox/twilio"]
+
+[[integration]]
+provider = "square"
+account = "eu"
+secrets = ["ssm:/hookbox/square"]
+url = "https://proxy.example/square/"
+
+[[integration]]
+provider = "google-pubsub"
+account = "main"
+tenants = ["projects/p/subscriptions/s"]
+"#;
+
+#[test]
+fn an_address_that_is_signed_has_to_be_known() {
+    insta::assert_snapshot!(check(SIGNED_ADDRESSES, ShortRetention::Refuse));
+    let based = format!("base_url = \"https://hooks.example.com/\"\n{SIGNED_ADDRESSES}verify = {{ email = \"a@p\" }}\n");
+    assert_eq!(check(&based, ShortRetention::Refuse), "valid");
+    let addresses: Vec<_> = file(&based).declared.iter().map(|declared| declared.integration.url.clone()).collect();
+    let expected = [
+        "https://hooks.example.com/hooks/twilio/main",
+        "https://proxy.example/square/",
+        "https://hooks.example.com/hooks/google-pubsub/main",
+    ];
+    assert_eq!(addresses, expected.map(|url| Some(url.to_owned())), "what is stated for one integration counts first");
+    // A profile's own audience takes the place of the address, an address in `verify` that of the integration's.
+    let elsewhere = SIGNED_ADDRESSES
+        .replace("[\"ssm:/hookbox/twilio\"]", "[\"ssm:/hookbox/twilio\"]\nverify = { url = \"https://t.example/\" }");
+    let elsewhere = format!("{elsewhere}verify = {{ email = \"a@p\", audience = \"hooks\" }}\n");
+    assert_eq!(check(&elsewhere, ShortRetention::Refuse), "valid");
+}
+
+const FORMS: &str = r#"
+[[integration]]
+provider = "facebook"
+account = "no-token"
+secrets = ["ssm:/text"]
+
+[[integration]]
+provider = "facebook"
+account = "only-a-token"
+secrets = ["ssm:/token"]
+
+[[integration]]
+provider = "facebook"
+account = "empty-token"
+secrets = ["ssm:/text", "ssm:/empty-token"]
+
+[[integration]]
+provider = "svix"
+account = "not-base64"
+secrets = ["ssm:/base64", "ssm:/text"]
+
+[[integration]]
+provider = "adyen"
+account = "not-hex"
+secrets = ["ssm:/base64", "ssm:/hex", "ssm:/text"]
+
+[[integration]]
+provider = "sendgrid"
+account = "with-its-frame"
+secrets = ["ssm:/pem"]
+
+[[integration]]
+provider = "discord"
+account = "too-short"
+secrets = ["ssm:/hex"]
+
+[[integration]]
+provider = "thumbtack"
+account = "without-a-password"
+secrets = ["ssm:/user"]
+
+[[integration]]
+provider = "yelp"
+account = "not-for-a-path"
+secrets = ["ssm:/text"]
+"#;
+
+fn forms(name: &str) -> (StatusCode, serde_json::Value) {
+    match name {
+        "/text" => holds("hush: MfKQ9!"),
+        "/token" => holds("verify_token:MfKQ9"),
+        "/empty-token" => holds("verify_token: "),
+        "/base64" => holds("whsec_TWZLUTk="),
+        "/hex" => holds("4d664b5139"),
+        "/pem" => holds("-----BEGIN PUBLIC KEY-----\nTWZLUTk=\n-----END PUBLIC KEY-----"),
+        "/user" => holds("MfKQ9:"),
+        _ => refusal("AccessDeniedException"),
+    }
+}
+
+#[tokio::test]
+async fn a_secret_that_its_provider_cannot_have_signed_with_is_refused_and_never_shown() {
+    let (table, secrets) = (table(&clock()).await, parameters(forms).await);
+    let (refused, out) = holding(FORMS, Intent::Write, &secrets, &table).await;
+    let refused = refused.unwrap_err();
+    assert_eq!(refused.code(), 2);
+    insta::assert_snapshot!(refused);
+    for hidden in ["MfKQ9", "TWZLUTk", "4d664b5139"] {
+        assert!(!refused.to_string().contains(hidden) && !out.contains(hidden), "{refused}\n{out}");
+    }
+    assert_eq!(table.ledger.directory().await.unwrap().items, []);
+}
+
+#[tokio::test]
+async fn nothing_is_said_of_secrets_that_could_not_be_seen() {
+    let (table, secrets) = (table(&clock()).await, parameters(forms).await);
+    let unseen = "[[integration]]\nprovider = \"facebook\"\naccount = \"main\"\n\
+                  secrets = [\"ssm:/text\", \"ssm:/denied\", \"env:TOKEN\"]\n";
+    let (answer, out) = holding(unseen, Intent::Write, &secrets, &table).await;
+    assert_eq!(answer.unwrap(), Answer::Yes, "the token may be in one of the others");
+    assert!(out.contains("warning: ssm:/denied could not be checked: access is denied"), "{out}");
+    let good = "[[integration]]\nprovider = \"facebook\"\naccount = \"eu\"\nsecrets = [\"ssm:/text\", \"ssm:/token\"]\n";
+    assert_eq!(holding(good, Intent::Write, &secrets, &table).await.0.unwrap(), Answer::Yes);
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use hookbox_core::integration::{Idempotency, Integration, InvalidIntegration, Retention};
+use hookbox_core::integration::{Idempotency, Integration, InvalidIntegration, Retention, check_base_url, path_of};
 use hookbox_core::name::OperationName;
 use toml::Spanned;
 
@@ -17,6 +17,8 @@ use super::wire::{File, IntegrationTable, OperationTable};
 pub struct Places {
     /// `provider = …`
     pub provider: Range<usize>,
+    /// `url = …`, or else the provider.
+    pub url: Range<usize>,
     /// `secrets = …`, or else the provider.
     pub secrets: Range<usize>,
     /// `variant = …`, or else the provider.
@@ -40,8 +42,9 @@ struct OperationPlaces {
 /// Every integration of the file, and every problem that is found on the way.
 pub fn integrations(file: &File, problems: &mut Vec<Problem>) -> Vec<Declared> {
     let mut all: Vec<Declared> = Vec::new();
+    let base_url = file.base_url.as_ref().and_then(|url| base_url(url, problems));
     for table in &file.integration {
-        let Some(declared) = integration(table.get_ref(), problems) else { continue };
+        let Some(declared) = integration(table.get_ref(), base_url, problems) else { continue };
         let Integration { provider, account, .. } = &declared.integration;
         if all.iter().any(|other| other.integration.provider == *provider && other.integration.account == *account) {
             let says = format!("{provider}/{account} is declared twice");
@@ -59,7 +62,24 @@ pub fn integrations(file: &File, problems: &mut Vec<Problem>) -> Vec<Declared> {
     all
 }
 
-fn integration(table: &IntegrationTable, problems: &mut Vec<Problem>) -> Option<Declared> {
+/// The address that all connections share, without a slash at its end.
+fn base_url<'a>(url: &'a Spanned<String>, problems: &mut Vec<Problem>) -> Option<&'a str> {
+    let text = url.get_ref().trim_end_matches('/');
+    match check_base_url(text) {
+        Ok(()) => Some(text),
+        Err(invalid) => {
+            let problem = Problem::new(url.span(), format!("`base_url`: {invalid}"));
+            problems.push(problem.write("base_url = \"https://hooks.example.com\"").hide());
+            None
+        }
+    }
+}
+
+fn integration(
+    table: &IntegrationTable,
+    base_url: Option<&str>,
+    problems: &mut Vec<Problem>,
+) -> Option<Declared> {
     let found = problems.len();
     let default = Retention::default();
     let retention = Retention {
@@ -70,9 +90,12 @@ fn integration(table: &IntegrationTable, problems: &mut Vec<Problem>) -> Option<
     if problems.len() > found {
         return None;
     }
+    let (provider, account) = (table.provider.get_ref(), table.account.get_ref());
+    let shared = base_url.map(|base| format!("{base}{}", path_of(provider, account)));
     let integration = Integration {
-        provider: table.provider.get_ref().clone(),
-        account: table.account.get_ref().clone(),
+        provider: provider.clone(),
+        account: account.clone(),
+        url: table.url.as_ref().map(|url| url.get_ref().clone()).or(shared),
         rev: 0,
         secrets: table.secrets.as_ref().map(|secrets| secrets.get_ref().0.clone()).unwrap_or_default(),
         variant: table.variant.as_ref().map(|variant| variant.get_ref().clone()),
@@ -83,7 +106,10 @@ fn integration(table: &IntegrationTable, problems: &mut Vec<Problem>) -> Option<
     };
     let places = Places::of(table);
     if let Err(invalid) = integration.validate() {
-        problems.push(Problem::new(places.of_invalid(&integration, &invalid), invalid.to_string()));
+        let problem = Problem::new(places.of_invalid(&integration, &invalid), invalid.to_string());
+        // An address may carry a password.
+        let hidden = matches!(invalid, InvalidIntegration::PublicUrl(_));
+        problems.push(if hidden { problem.hide() } else { problem });
         return None;
     }
     let warnings = warnings(table, &integration);
@@ -114,6 +140,7 @@ impl Places {
         let provider = table.provider.span();
         let or_provider = |place: Option<Range<usize>>| place.unwrap_or_else(|| provider.clone());
         Self {
+            url: or_provider(table.url.as_ref().map(Spanned::span)),
             secrets: or_provider(table.secrets.as_ref().map(Spanned::span)),
             variant: or_provider(table.variant.as_ref().map(Spanned::span)),
             verify: or_provider(table.verify.as_ref().map(Spanned::span)),
@@ -133,6 +160,7 @@ impl Places {
             InvalidIntegration::DuplicateOperation(name) => of(name, |places| &places.name),
             InvalidIntegration::TooManyOperations(_) => self.provider.clone(),
             InvalidIntegration::Timeout(name) => of(name, |places| &places.timeout),
+            InvalidIntegration::PublicUrl(_) => self.url.clone(),
             InvalidIntegration::PayloadRetention => self.payload_retention.clone(),
             InvalidIntegration::ReceiptRetention => self.receipt_retention.clone(),
             InvalidIntegration::Url(name) | InvalidIntegration::ReconcileName(name) => of(name, |places| &places.url),

@@ -15,6 +15,7 @@ const COMPLETE: &str = r#"
 [[integration]]
 provider = "stripe"
 account = "main"
+url = "https://hooks.example.com/stripe"
 secrets = ["ssm:/hookbox/main/stripe", "env:OLD_STRIPE"]
 tenants = ["acct_1"]
 payload_retention = "7d"
@@ -80,6 +81,25 @@ fn a_file_is_understood_and_written_again_with_its_defaults() {
     let again = ConfigFile::parse(Source::new("again", text.join("\n"))).unwrap();
     let integrations = |file: &ConfigFile| -> Vec<_> { file.declared.iter().map(|d| d.integration.clone()).collect() };
     assert_eq!(integrations(&again), integrations(&file), "what is shown says the same as what was written");
+}
+
+#[test]
+fn an_address_that_no_provider_can_have_been_given_is_refused_and_not_repeated() {
+    let with = |base: &str, url: &str| {
+        format!(
+            "base_url = \"{base}\"\n[[integration]]\nprovider = \"square\"\naccount = \"a\"\nsecrets = [\"env:S\"]\nurl = \"{url}\"\n"
+        )
+    };
+    let good = ("https://hooks.example.com", "https://proxy.example/square");
+    assert!(ConfigFile::parse(Source::new("hookbox.toml", with(good.0, good.1))).is_ok());
+    let shown = [
+        problems(&with("hooks.example.com", good.1)),
+        problems(&with("https://me:MfKQ9@hooks.example.com", good.1)),
+        problems(&with("https://hooks.example.com/hooks/square/a", good.1)),
+        problems(&with(good.0, "https://proxy.example/square?token=MfKQ9")),
+    ];
+    assert!(shown.iter().all(|text| !text.contains("MfKQ9")), "{shown:?}");
+    insta::assert_snapshot!(shown.join("\n---\n"));
 }
 
 #[test]
@@ -235,14 +255,16 @@ const PAGE: &str = include_str!("../../../docs/configuration.md");
 fn the_page_describes_every_key_and_no_other() {
     let integration = "[[integration]]\n";
     let operation = "[[integration]]\n[[integration.operation]]\n";
-    let known: BTreeSet<_> = known_keys(integration).into_iter().chain(known_keys(operation)).collect();
-    assert!(known.len() >= 22, "{known:?}");
+    let tables = ["", integration, operation];
+    let mut known: BTreeSet<_> = tables.into_iter().flat_map(known_keys).collect();
+    assert!(known.remove("integration"), "it has a heading of its own");
+    assert!(known.len() >= 23, "{known:?}");
     let rows = PAGE.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |"));
     let modes = ["key", "reconcile", "none"];
     let described: BTreeSet<_> =
         rows.map(|(key, _)| key.to_owned()).filter(|key| !modes.contains(&key.as_str())).collect();
     assert_eq!(described, known);
-    assert_eq!(known_keys(""), BTreeSet::from(["integration".to_owned()]));
+    assert_eq!(known_keys(""), BTreeSet::from(["base_url".to_owned(), "integration".to_owned()]));
 }
 
 #[test]

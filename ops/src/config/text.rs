@@ -11,6 +11,9 @@ pub fn of(integration: &Integration) -> String {
     lines.0.push("[[integration]]".to_owned());
     lines.text("provider", integration.provider.as_str());
     lines.text("account", integration.account.as_str());
+    if let Some(url) = &integration.url {
+        lines.text("url", url);
+    }
     let secrets: Vec<_> = integration.secrets.iter().map(ToString::to_string).collect();
     lines.list("secrets", secrets.iter().map(|secret| quoted(secret)));
     if let Some(variant) = &integration.variant {

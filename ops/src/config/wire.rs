@@ -15,6 +15,8 @@ use toml::Spanned;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct File {
+    /// The public address that all connections share, before `/hooks/…`.
+    pub base_url: Option<Spanned<String>>,
     /// `[[integration]]`.
     #[serde(default)]
     pub integration: Vec<Spanned<IntegrationTable>>,
@@ -28,6 +30,8 @@ pub struct IntegrationTable {
     pub provider: Spanned<Provider>,
     /// The path segment that its deliveries come to.
     pub account: Spanned<Account>,
+    /// The address that the provider was given, where it is another one than `base_url` and the connection's path.
+    pub url: Option<Spanned<String>>,
     /// References to the secrets that verify a delivery.
     pub secrets: Option<Spanned<Secrets>>,
     /// One of the profile's ways to verify.

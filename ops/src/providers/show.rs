@@ -130,6 +130,9 @@ impl Sheet {
         if self.tenants_required {
             lines.push("tenants = [\"…\"]".to_owned());
         }
+        if self.ways.first().is_some_and(|way| way.signs_url) {
+            lines.push(format!("url = \"https://…/hooks/{provider}/main\"  # or base_url at the top of the file"));
+        }
         if self.settings.iter().any(|key| key == "email") {
             lines.push("verify = { email = \"…\" }".to_owned());
         }
@@ -154,11 +157,11 @@ impl Sheet {
         if !self.settings.is_empty() {
             let all = self.settings.iter().any(|key| key == "*");
             let settings = if all { "everything".to_owned() } else { self.settings.join(", ") };
-            needs.push(format!("in its `verify` table it may set {settings}, and as always tolerance and url"));
+            needs.push(format!("in its `verify` table it may set {settings}, and as always tolerance"));
         }
         if self.ways.iter().any(|way| way.signs_url) {
             needs.push(
-                "`url` in its `verify` table where the provider has another address than the stack's own".to_owned(),
+                "`base_url` at the top of the file, or its own `url`: the address as the provider was given it".to_owned(),
             );
         }
         if let Some(horizon) = &self.retry_horizon {

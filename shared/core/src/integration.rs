@@ -21,6 +21,9 @@ pub struct Integration {
     pub provider: Provider,
     /// The path segment that deliveries of this connection come to.
     pub account: Account,
+    /// The public address of this connection as its provider was given it, without a query: some providers sign it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
     /// Grows with every change that is applied, from 1.
     pub rev: u64,
     /// Where the secrets are that verify a delivery; several while one is rotated out.
@@ -199,6 +202,9 @@ pub enum InvalidIntegration {
     /// The evidence would expire before the payload.
     #[error("receipt retention must not be shorter than payload retention")]
     ReceiptRetention,
+    /// What a provider signs could never be this address.
+    #[error("{0}")]
+    PublicUrl(#[from] InvalidPublicUrl),
     /// The address cannot be called.
     #[error("operation `{0}`: `url` must be an absolute http:// or https:// address")]
     Url(OperationName),
@@ -211,7 +217,52 @@ pub enum InvalidIntegration {
     NotDoneStatus(OperationName),
 }
 
+/// The text is no address that a provider could have been given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidPublicUrl {
+    /// It is not absolute, or holds what an address cannot.
+    #[error("write an absolute https:// or http:// address without a query, such as https://hooks.example.com")]
+    NotAnAddress,
+    /// It is to be the part that all connections share, and goes on as only one of them does.
+    #[error("the path `/hooks/<provider>/<account>` is added to this address: leave it out")]
+    HoldsThePath,
+}
+
+/// Checks the address that a provider was given: absolute, without a query, which is the sender's.
+pub fn check_public_url(url: &str) -> Result<(), InvalidPublicUrl> {
+    let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://")).unwrap_or_default();
+    let plain = rest.bytes().all(|b| b.is_ascii_graphic() && !b"?#@\"<>\\^`{|}".contains(&b));
+    if rest.is_empty() || rest.starts_with(['/', ':']) || !plain {
+        return Err(InvalidPublicUrl::NotAnAddress);
+    }
+    Ok(())
+}
+
+/// Checks the public address that all connections of a stack share.
+pub fn check_base_url(url: &str) -> Result<(), InvalidPublicUrl> {
+    check_public_url(url)?;
+    let after_the_host = url.split("://").nth(1).and_then(|rest| rest.split_once('/')).map_or("", |(_, path)| path);
+    if after_the_host.split('/').any(|segment| segment == "hooks") {
+        return Err(InvalidPublicUrl::HoldsThePath);
+    }
+    Ok(())
+}
+
+/// The path of a connection's deliveries.
+pub fn path_of(provider: &Provider, account: &Account) -> String {
+    format!("/hooks/{provider}/{account}")
+}
+
 impl Integration {
+    /// The public address that a request was sent to whose path goes on with `rest` after the account: nothing, a slash, or a
+    /// secret segment. An address that does not end in our own path is somebody's in front of us, and is taken as it stands.
+    /// Nothing of it comes from the request but `rest`, which the signature covers like the query.
+    pub fn address(&self, rest: &str) -> Option<String> {
+        let url = self.url.as_deref()?;
+        let own = url.ends_with(&path_of(&self.provider, &self.account));
+        Some(if own { format!("{url}{rest}") } else { url.to_owned() })
+    }
+
     /// The operations that an event of this kind requires, in the configured order.
     pub fn operations_for(&self, kind: &str) -> Vec<OperationName> {
         self.operations
@@ -233,6 +284,7 @@ impl Integration {
 
     /// Checks everything that does not need the provider's profile.
     pub fn validate(&self) -> Result<(), InvalidIntegration> {
+        self.url.as_deref().map_or(Ok(()), check_public_url)?;
         if self.operations.len() > MAX_OPERATIONS {
             return Err(InvalidIntegration::TooManyOperations(self.operations.len()));
         }
@@ -328,6 +380,49 @@ mod seconds {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn at(url: Option<&str>) -> Integration {
+        Integration {
+            provider: "square".parse().unwrap(),
+            account: "main".parse().unwrap(),
+            url: url.map(str::to_owned),
+            rev: 1,
+            secrets: Vec::new(),
+            variant: None,
+            verify: None,
+            tenants: Vec::new(),
+            operations: Vec::new(),
+            retention: Retention::default(),
+        }
+    }
+
+    #[test]
+    fn an_address_goes_on_as_the_request_s_path_does_where_the_path_is_ours() {
+        let own = at(Some("https://h.example/stage/hooks/square/main"));
+        assert_eq!(own.address("").as_deref(), Some("https://h.example/stage/hooks/square/main"));
+        assert_eq!(own.address("/s3cret").as_deref(), Some("https://h.example/stage/hooks/square/main/s3cret"));
+        let slash = at(Some("https://h.example/hooks/square/main/"));
+        assert_eq!(slash.address("/").as_deref(), Some("https://h.example/hooks/square/main/"));
+        assert_eq!(at(Some("https://proxy.example/s")).address("/x").as_deref(), Some("https://proxy.example/s"));
+        assert_eq!(at(None).address("/x"), None);
+    }
+
+    #[test]
+    fn an_address_is_absolute_and_has_no_query() {
+        for url in ["https://h.example", "http://127.0.0.1:9000/a%20b/", "https://[::1]:8443/x"] {
+            assert_eq!(check_public_url(url), Ok(()), "{url}");
+            assert_eq!(at(Some(url)).validate(), Ok(()), "{url}");
+        }
+        for url in ["", "h.example", "ftp://h.example", "https://", "https:///x", "https://:443/", "https://h.example/?a=1",
+            "https://h.example/#a", "https://me:pw@h.example/", "https://h.example/a b", "https://hé.example/"] {
+            assert_eq!(check_public_url(url), Err(InvalidPublicUrl::NotAnAddress), "{url}");
+            assert!(at(Some(url)).validate().is_err(), "{url}");
+        }
+        assert_eq!(check_base_url("https://hooks.example/hooksy"), Ok(()));
+        for url in ["https://h.example/hooks", "https://h.example/prod/hooks/", "https://h.example/hooks/square/main"] {
+            assert_eq!(check_base_url(url), Err(InvalidPublicUrl::HoldsThePath), "{url}");
+        }
+    }
 
     #[test]
     fn a_question_with_an_unknown_name_is_refused() {

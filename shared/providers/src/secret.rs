@@ -11,18 +11,22 @@ pub struct Secret(String);
 #[error("a secret is empty")]
 pub struct EmptySecret;
 
+/// How the token of a handshake begins.
+const VERIFY_TOKEN: &str = "verify_token:";
+
 impl Secret {
-    /// Takes the text as it is; only an empty or blank one is refused. How a scheme reads it (as text, as hexadecimal
+    /// Takes the text as it is; only an empty or blank one is refused, and a token of a handshake that is: it would count as
+    /// a key, and everybody knows it. How a scheme reads it (as text, as hexadecimal
     /// digits, as base64) is the profile's business.
     pub fn new(text: impl Into<String>) -> Result<Self, EmptySecret> {
         let text = text.into();
-        if text.trim().is_empty() { Err(EmptySecret) } else { Ok(Self(text)) }
+        if text.strip_prefix(VERIFY_TOKEN).unwrap_or(&text).trim().is_empty() { Err(EmptySecret) } else { Ok(Self(text)) }
     }
 
     /// The token of a handshake, if the secret is one: those begin with `verify_token:`. They go through addresses and
     /// their logs, so that they never count as a key.
     pub(crate) fn verify_token(&self) -> Option<&str> {
-        self.0.strip_prefix("verify_token:").map(str::trim).filter(|token| !token.is_empty())
+        self.0.strip_prefix(VERIFY_TOKEN).map(str::trim).filter(|token| !token.is_empty())
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -45,6 +49,7 @@ mod tests {
     fn an_empty_secret_is_refused_and_a_full_one_is_never_shown() {
         assert_eq!(Secret::new("").unwrap_err(), EmptySecret);
         assert_eq!(Secret::new(" \n").unwrap_err(), EmptySecret);
+        assert_eq!(Secret::new("verify_token: ").unwrap_err(), EmptySecret);
         assert_eq!(format!("{:?}", Secret::new("whsec_x").unwrap()), "Secret(…)");
     }
 }

@@ -188,6 +188,18 @@ pub(crate) enum Refusal {
     NeedsFetch(String),
 }
 
+impl Refusal {
+    /// The same, with the place of a secret as `place` has it.
+    pub(crate) fn at_places(self, place: impl Fn(usize) -> usize) -> Self {
+        match self {
+            Self::Misconfigured(Misconfiguration::SecretEncoding { index }) => {
+                Self::Misconfigured(Misconfiguration::SecretEncoding { index: place(index) })
+            }
+            other => other,
+        }
+    }
+}
+
 impl From<Reason> for Refusal {
     fn from(reason: Reason) -> Self {
         Self::Invalid(reason)

@@ -21,6 +21,9 @@ pub const MAX_DOCUMENT_BYTES: usize = 64 * 1024;
 /// How long it is believed that there is nothing: whoever names a document that does not exist costs one call in this
 /// time.
 const ABSENCE_CACHE: Duration = Duration::from_secs(60);
+/// How often at most a document is fetched again because something is missing in it: whoever names a key that does not exist
+/// costs one call in this time.
+pub const RENEWAL_PAUSE: Duration = Duration::from_secs(60);
 /// How many documents are remembered: whoever makes us fetch many may not fill our memory.
 const MAX_DOCUMENTS: usize = 64;
 
@@ -47,8 +50,14 @@ pub enum FetchError {
     NoAnswer(String),
 }
 
-/// What was found at addresses, each with the time at which it was fetched.
-type Known = HashMap<String, (Result<Arc<[u8]>, FetchError>, Timestamp)>;
+/// What was found at an address.
+struct Known {
+    found: Result<Arc<[u8]>, FetchError>,
+    /// When it was fetched.
+    at: Timestamp,
+    /// When fetching it again failed, and why, if it did since.
+    stale: Option<(Timestamp, FetchError)>,
+}
 
 impl FetchError {
     /// Whether the host says that there is no such document.
@@ -62,7 +71,7 @@ impl FetchError {
 pub struct Documents {
     fetch: Arc<dyn Fetch>,
     clock: Arc<dyn Clock>,
-    known: Arc<Mutex<Known>>,
+    known: Arc<Mutex<HashMap<String, Known>>>,
 }
 
 impl Documents {
@@ -75,7 +84,7 @@ impl Documents {
     /// passes, and remembering it would outlast the few repetitions of a sender.
     pub async fn get(&self, url: &str, within: Duration) -> Result<Arc<[u8]>, FetchError> {
         let now = self.clock.now();
-        if let Some((found, at)) = self.known().get(url) {
+        if let Some(Known { found, at, .. }) = self.known().get(url) {
             let believed = if found.is_ok() { DOCUMENT_CACHE } else { ABSENCE_CACHE };
             if now.since(*at) < believed {
                 return found.clone();
@@ -85,14 +94,44 @@ impl Documents {
         if found.as_ref().is_err_and(|error| !error.is_absence()) {
             return found;
         }
+        self.remember(url, found.clone(), now);
+        found
+    }
+
+    /// What stands at an address now, for a caller that misses something in what [`get`](Self::get) gave it. It is fetched
+    /// at most once in [`RENEWAL_PAUSE`]; in between the last outcome counts, be it a document or a failure, so that
+    /// nobody takes an old document for the newest one. A failure costs no document that is known.
+    pub async fn renew(&self, url: &str, within: Duration) -> Result<Arc<[u8]>, FetchError> {
+        let now = self.clock.now();
+        if let Some(Known { found, at, stale }) = self.known().get(url) {
+            match stale {
+                Some((failed_at, why)) if now.since(*failed_at) < RENEWAL_PAUSE => return Err(why.clone()),
+                None if found.is_ok() && now.since(*at) < RENEWAL_PAUSE => return found.clone(),
+                _ => {}
+            }
+        }
+        match self.fetch.get(url, within).await.map(Arc::from) {
+            Ok(document) => {
+                self.remember(url, Ok(Arc::clone(&document)), now);
+                Ok(document)
+            }
+            Err(error) => {
+                if let Some(known) = self.known().get_mut(url) {
+                    known.stale = Some((now, error.clone()));
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn remember(&self, url: &str, found: Result<Arc<[u8]>, FetchError>, at: Timestamp) {
         let mut known = self.known();
         if known.len() >= MAX_DOCUMENTS && !known.contains_key(url) {
             // What is absent goes first, then what is oldest.
-            let first = known.iter().min_by_key(|(_, (found, at))| (found.is_ok(), *at)).map(|(url, _)| url.clone());
+            let first = known.iter().min_by_key(|(_, known)| (known.found.is_ok(), known.at)).map(|(url, _)| url.clone());
             first.and_then(|url| known.remove(&url));
         }
-        known.insert(url.to_owned(), (found.clone(), now));
-        found
+        known.insert(url.to_owned(), Known { found, at, stale: None });
     }
 
     /// Visits an address for the effect that this has, each time anew.
@@ -100,7 +139,7 @@ impl Documents {
         self.fetch.get(url, within).await.map(|_| ())
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, HashMap<String, Known>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -219,6 +258,51 @@ mod tests {
         assert_eq!(get("https://busy").await, Err(FetchError::Status(429)));
         assert_eq!(documents.visit("https://a", SOON).await, Ok(()));
         assert_eq!(get("https://c").await, Ok(8), "what passes is fetched, and a visit made, each time");
+    }
+
+    /// What a server answers, under an address that a client would be given.
+    struct Local(MockServer);
+
+    impl Fetch for Local {
+        fn get<'a>(&'a self, url: &'a str, within: Duration) -> BoxFuture<'a, Result<Vec<u8>, FetchError>> {
+            let local = url.replace("https://keys.example", &self.0.uri());
+            async move { fetch(&client().unwrap(), &local, within).await }.boxed()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_document_is_fetched_again_when_something_is_missing_in_it_but_once_a_minute() {
+        const KEYS: &str = "https://keys.example/certs";
+        let local = Arc::new(Local(MockServer::start().await));
+        let clock = Arc::new(At::default());
+        let documents = Documents::new(local.clone(), clock.clone());
+        let answers = async |status: u16, body: &str| {
+            local.0.reset().await;
+            let template = ResponseTemplate::new(status).set_body_string(body);
+            Mock::given(path("/certs")).respond_with(template).mount(&local.0).await;
+        };
+        let at = |seconds: i64| clock.0.store(seconds * 1_000, Ordering::SeqCst);
+        let text = |found: Result<Arc<[u8]>, FetchError>| found.map(|body| String::from_utf8(body.to_vec()).unwrap());
+        let get = async || text(documents.get(KEYS, SOON).await);
+        let renew = async || text(documents.renew(KEYS, SOON).await);
+
+        answers(200, "old").await;
+        assert_eq!(get().await, Ok("old".into()));
+        answers(200, "new").await;
+        at(59);
+        assert_eq!(renew().await, Ok("old".into()), "fetched within the last minute");
+        at(60);
+        assert_eq!((get().await, renew().await, get().await), (Ok("old".into()), Ok("new".into()), Ok("new".into())));
+
+        answers(500, "").await;
+        at(120);
+        let failed = Err(FetchError::Status(500));
+        assert_eq!((renew().await, get().await), (failed.clone(), Ok("new".into())), "what is known stays known");
+        answers(200, "newest").await;
+        at(179);
+        assert_eq!(renew().await, failed, "nobody knows what is the newest, and it is not asked for again yet");
+        at(180);
+        assert_eq!((renew().await, get().await), (Ok("newest".into()), Ok("newest".into())));
     }
 
     #[tokio::test]

@@ -203,6 +203,7 @@ impl Connection {
         Integration {
             provider: self.provider(),
             account: self.account(),
+            url: None,
             rev,
             secrets: vec![SecretRef::Env("PROVIDER".to_owned())],
             variant: None,

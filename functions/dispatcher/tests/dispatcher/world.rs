@@ -132,6 +132,7 @@ fn folder(event_id: &str, operations: &[&str], now: Timestamp) -> Folder {
     let integration = Integration {
         provider: "stripe".parse().unwrap(),
         account: "demo".parse().unwrap(),
+        url: None,
         rev: 1,
         secrets: vec![SecretRef::Env("SECRET".to_owned())],
         variant: None,

@@ -1,7 +1,9 @@
 //! Every answer of the function, on a real ledger.
 
+mod addresses;
 mod documents;
 mod stage;
+mod vectors;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

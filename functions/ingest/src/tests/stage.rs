@@ -19,6 +19,7 @@ use lambda_http::request::LambdaRequest;
 use lambda_http::{Body, Request, Response};
 use serde_json::{Value, json};
 
+use super::vectors;
 use crate::{Ingest, request};
 
 pub(super) const NOW: Timestamp = Timestamp::from_seconds(1_764_500_000);
@@ -109,9 +110,8 @@ fn environment(name: &str) -> Option<String> {
     match name {
         "SECRET" => Some(SECRET.to_owned()),
         "OLD_SECRET" => Some(OLD_SECRET.to_owned()),
-        "MAILGUN" => Some("key-3ax6xnjp29jd6fds4gc373sgvjxteol0".to_owned()),
         "EMPTY" => Some(" ".to_owned()),
-        _ => None,
+        other => vectors::variable(other),
     }
 }
 
@@ -124,6 +124,7 @@ pub(super) fn integration(provider: &str) -> Integration {
     Integration {
         provider: provider.parse().unwrap(),
         account: "demo".parse().unwrap(),
+        url: None,
         rev: 1,
         secrets: vec![SecretRef::Env("SECRET".into()), SecretRef::Env("OLD_SECRET".into())],
         variant: None,

@@ -181,6 +181,7 @@ pub(crate) fn integration(operations: &[&str]) -> Integration {
     Integration {
         provider: "stripe".parse().unwrap(),
         account: "demo".parse().unwrap(),
+        url: None,
         rev: 1,
         secrets: vec![SecretRef::Env("SECRET".to_owned())],
         variant: None,

@@ -116,6 +116,7 @@ impl World {
         let integration = Integration {
             provider: "stripe".parse().unwrap(),
             account: "demo".parse().unwrap(),
+            url: None,
             rev: replaces.unwrap_or(0) + 1,
             secrets: vec![SecretRef::Env("UNUSED".into())],
             variant: None,

@@ -23,7 +23,14 @@ async fn apply_both(
 ) -> Result<Answer, Failure> {
     let (file, author, clock) = (file(text), Author::Named("jane".to_owned()), clock());
     let reason = Some("a new provider");
-    let application = Application { file: &file, own, table, secrets: None, intent, author, reason, clock: &clock };
+    let mut profiles = Profiles::built_in();
+    for own in own {
+        // One that cannot be read is somebody else's to find.
+        let _ = profiles.add(&own.toml);
+    }
+    let profiles = &profiles;
+    let application =
+        Application { file: &file, own, profiles, table, secrets: None, intent, author, reason, clock: &clock };
     application.apply(terminal).await
 }
 

@@ -34,6 +34,7 @@ fn integration(idempotency: Idempotency) -> Integration {
     Integration {
         provider: "stripe".parse().unwrap(),
         account: "demo".parse().unwrap(),
+        url: None,
         rev: 3,
         secrets: vec![SecretRef::Env("SECRET".into())],
         variant: None,

@@ -142,6 +142,7 @@ fn integration(operations: &[&str]) -> Integration {
     Integration {
         provider: "stripe".parse().unwrap(),
         account: "demo".parse().unwrap(),
+        url: None,
         rev: 1,
         secrets: vec![SecretRef::Ssm("/hookbox/demo/stripe".to_owned())],
         variant: None,

@@ -216,11 +216,12 @@ proptest! {
     fn configurations(
         rev in any::<u64>(),
         tenants in proptest::collection::vec(text(), 0..3),
+        url in maybe(text()),
         retired_at in maybe(time()),
         operations in proptest::collection::btree_set("[a-z0-9-]{1,40}", 0..4),
     ) {
         let integration = Integration {
-            rev, tenants, verify: Some(serde_json::json!({"header": "x-sig", "tolerance": 300, "f": 0.1})),
+            rev, tenants, url, verify: Some(serde_json::json!({"header": "x-sig", "tolerance": 300, "f": 0.1})),
             ..integration(&["deliver"])
         };
         let line = DirectoryEntry {

@@ -1,6 +1,7 @@
 //! Profiles: everything that is particular about a provider, as data.
 
 mod catalog;
+mod check;
 pub(crate) mod duration;
 pub(crate) mod error;
 mod facts;
@@ -21,7 +22,7 @@ use crate::request::Request;
 use crate::sample::{Sample, SampleValues};
 use crate::scheme::{Scheme, SignError, Signed};
 use crate::secret::Secret;
-use crate::verdict::{Fetched, Match, Misconfiguration, Verdict};
+use crate::verdict::{Fetched, Match, Verdict};
 
 pub use catalog::Profiles;
 pub use error::ProfileError;
@@ -258,24 +259,8 @@ impl Configured {
             secrets.iter().cloned().enumerate().filter(|(_, secret)| secret.verify_token().is_none()).unzip();
         let found = scheme.verify(request, &keys, fetched, now);
         let place = |index: usize| places.get(index).copied().unwrap_or(index);
-        found.map(|found| Match { secret_index: place(found.secret_index), ..found }).into()
-    }
-
-    /// What keeps every request from being verified, seen before there is one: `url` is the deployment's own address of
-    /// the endpoint, if it has one to give.
-    pub fn check(&self, url: Option<&str>, secrets: &[Secret]) -> Result<(), Misconfiguration> {
-        // A broken configuration shows with any request, whatever that is, and at any time.
-        let nothing = Request { method: "POST", path_token: None, url, query: None, headers: &[], body: b"" };
-        if let Verdict::Misconfigured(reason) =
-            self.verify(&nothing, secrets, &Fetched::nothing(), Timestamp::from_millis(0))
-        {
-            return Err(reason);
-        }
-        let wants_token = self.0.shared.handshakes.iter().any(handshake::Rule::wants_token);
-        if wants_token && secrets.iter().all(|secret| secret.verify_token().is_none()) {
-            return Err(Misconfiguration::NoVerifyToken);
-        }
-        Ok(())
+        let found = found.map(|found| Match { secret_index: place(found.secret_index), ..found });
+        found.map_err(|refusal| refusal.at_places(place)).into()
     }
 
     /// What a request is that is a handshake; `None` for everything else. It includes the verification.

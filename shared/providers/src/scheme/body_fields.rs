@@ -76,6 +76,10 @@ impl BodyFields {
         Ok(scheme)
     }
 
+    pub(super) fn key_encoding(&self) -> KeyEncoding {
+        self.key_encoding
+    }
+
     pub(super) fn verify(&self, request: &Request<'_>, secrets: &[Secret], now: Timestamp) -> Result<Match, Refusal> {
         let keys = self.key_encoding.keys(secrets)?;
         let json = read(request).ok_or(Reason::MalformedSignature)?;

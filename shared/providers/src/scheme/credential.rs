@@ -56,7 +56,7 @@ impl Credential {
 
     pub(super) fn verify(&self, request: &Request<'_>, secrets: &[Secret]) -> Result<Match, Refusal> {
         let usable = |secret: &Secret| match self {
-            Self::Basic => secret.text().contains(':'),
+            Self::Basic => secret.text().split_once(':').is_some_and(|(_, password)| !password.trim().is_empty()),
             // Anything else would be encoded on its way, or end the segment.
             Self::PathToken => secret.text().bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~+=".contains(&b)),
             Self::Bearer | Self::Token { .. } => true,

@@ -61,6 +61,15 @@ impl KeyEncoding {
         }
     }
 
+    /// How a secret is written; none where any text will do.
+    pub(super) fn form(self) -> Option<&'static str> {
+        match self {
+            Self::Text => None,
+            Self::Hex => Some("hexadecimal digits, two for each byte"),
+            Self::Base64 => Some("base64"),
+        }
+    }
+
     pub(super) fn key(self, secret: &Secret) -> Option<Vec<u8>> {
         let key = match self {
             Self::Text => Some(secret.text().as_bytes().to_vec()),

@@ -106,6 +106,10 @@ impl Hmac {
         &self.carrier
     }
 
+    pub(super) fn key_encoding(&self) -> KeyEncoding {
+        self.key_encoding
+    }
+
     pub(super) fn verify(&self, request: &Request<'_>, secrets: &[Secret], now: Timestamp) -> Result<Match, Refusal> {
         let keys = self.key_encoding.keys(secrets)?;
         let carried = self.carrier.read(request)?;

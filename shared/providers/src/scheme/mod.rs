@@ -158,6 +158,36 @@ impl Scheme {
         !matches!(self.kind, Kind::Sns(_) | Kind::Oidc(_))
     }
 
+    /// What is missing that is no secret.
+    pub(crate) fn check_settings(&self, url: Option<&str>) -> Result<(), Misconfiguration> {
+        let url = self.url.as_deref().or(url);
+        match &self.kind {
+            Kind::Oidc(oidc) => oidc.check_settings(url),
+            _ if self.signs_url() && url.is_none() => Err(Misconfiguration::NoUrl),
+            _ => Ok(()),
+        }
+    }
+
+    /// How a secret has to be written; none where any text will do.
+    pub(crate) fn secret_form(&self) -> Option<&'static str> {
+        match &self.kind {
+            Kind::Hmac(hmac) => hmac.key_encoding().form(),
+            Kind::BodyFields(scheme) => scheme.key_encoding().form(),
+            Kind::PublicKey(key) => Some(key.form()),
+            Kind::StandardWebhooks(_) => {
+                Some("`whsec_` followed by base64, or `whpk_` followed by an Ed25519 public key in base64")
+            }
+            Kind::Credential(Credential::Basic) => Some("a user name, a colon and a password that is not empty"),
+            Kind::Credential(Credential::PathToken) => Some("letters, digits and -._~+= only, as it stands in the path"),
+            Kind::UrlForm(_) | Kind::Sns(_) | Kind::PayPal(_) | Kind::Oidc(_) | Kind::Credential(_) => None,
+        }
+    }
+
+    /// Whether the scheme itself names this document, and no sender.
+    pub(crate) fn publishes_keys_at(&self, url: &str) -> bool {
+        matches!(&self.kind, Kind::Oidc(oidc) if oidc.keys_url() == url)
+    }
+
     /// Whether this is a URL that the scheme would have fetched: the provider's own.
     pub(crate) fn allows(&self, url: &str) -> bool {
         matches!(self.kind, Kind::Sns(_)) && Sns::allows(url)
@@ -187,6 +217,7 @@ impl Scheme {
         if secrets.is_empty() && self.needs_secret() {
             return Err(Misconfiguration::NoSecret.into());
         }
+        self.check_settings(request.url)?;
         let request = &self.addressed(request);
         match &self.kind {
             Kind::Hmac(hmac) => hmac.verify(request, secrets, now),

@@ -54,8 +54,24 @@ impl Oidc {
         })
     }
 
+    pub(super) fn keys_url(&self) -> &str {
+        &self.keys_url
+    }
+
+    /// What is missing that is no secret.
+    pub(super) fn check_settings(&self, url: Option<&str>) -> Result<(), Misconfiguration> {
+        if self.audience.is_none() && url.is_none() {
+            return Err(Misconfiguration::NoUrl);
+        }
+        self.email.as_ref().map(|_| ()).ok_or(Misconfiguration::NoEmail)
+    }
+
     pub(super) fn verify(&self, request: &Request<'_>, fetched: &Fetched, now: Timestamp) -> Result<Match, Refusal> {
-        let audience = self.audience.as_deref().or(request.url).ok_or(Misconfiguration::NoUrl)?;
+        // Without an audience of its own a subscription states its endpoint, with the query that it was given.
+        let audiences = match &self.audience {
+            Some(audience) => [Some(audience.clone()), None],
+            None => [request.url.map(str::to_owned), request.signed_url()],
+        };
         let email = self.email.as_deref().ok_or(Misconfiguration::NoEmail)?;
         let token = authorization(request, "bearer")?;
         if token.len() > MAX_TOKEN_BYTES {
@@ -72,14 +88,16 @@ impl Oidc {
         let kid = head.get("kid").and_then(Value::as_str).ok_or(Reason::MalformedCredential)?;
 
         let keys = fetched.get(&self.keys_url).ok_or_else(|| Refusal::NeedsFetch(self.keys_url.clone()))?;
-        let (modulus, exponent) = key(keys, kid).ok_or(Reason::UnknownKey)?;
+        // Something else than a key set in its place says nothing of the sender.
+        let keys = KeySet::read(keys).ok_or_else(|| Refusal::NeedsFetch(self.keys_url.clone()))?;
+        let (modulus, exponent) = keys.key(kid).ok_or(Reason::UnknownKey)?;
         let key = RsaPublicKeyComponents { n: &modulus, e: &exponent };
         key.verify(&RSA_PKCS1_2048_8192_SHA256, signed.as_bytes(), &signature)
             .map_err(|_| Reason::SignatureMismatch)?;
 
         let claims = object(claims).ok_or(Reason::MalformedCredential)?;
         let text = |name: &str| claims.get(name).and_then(Value::as_str);
-        let for_us = text("aud") == Some(audience)
+        let for_us = text("aud").is_some_and(|named| audiences.iter().flatten().any(|audience| audience == named))
             && text("iss").is_some_and(|issuer| self.issuers.iter().any(|known| known == issuer))
             && text("email") == Some(email)
             && claims.get("email_verified") == Some(&Value::Bool(true));
@@ -108,15 +126,23 @@ fn object(part: &str) -> Option<Value> {
     json.root().is_object().then(|| json.root().clone())
 }
 
-/// Modulus and exponent of the RSA key of this name.
-fn key(set: &[u8], kid: &str) -> Option<(Vec<u8>, Vec<u8>)> {
-    let set = Json::parse(std::str::from_utf8(set).ok()?.into()).ok()?;
-    let keys = set.root().get("keys")?.as_array()?;
-    let is = |key: &Value, name: &str, value: &str| key.get(name).and_then(Value::as_str) == Some(value);
-    let key = keys.iter().find(|key| is(key, "kid", kid) && is(key, "kty", "RSA"))?;
-    if key.get("alg").is_some() && !is(key, "alg", "RS256") {
-        return None;
+/// The keys that are published.
+struct KeySet(Vec<Value>);
+
+impl KeySet {
+    fn read(text: &[u8]) -> Option<Self> {
+        let set = Json::parse(std::str::from_utf8(text).ok()?.into()).ok()?;
+        set.root().get("keys")?.as_array().cloned().map(Self)
     }
-    let part = |name: &str| URL_SAFE_NO_PAD.decode(key.get(name)?.as_str()?).ok();
-    Some((part("n")?, part("e")?))
+
+    /// Modulus and exponent of the RSA key of this name.
+    fn key(&self, kid: &str) -> Option<(Vec<u8>, Vec<u8>)> {
+        let is = |key: &Value, name: &str, value: &str| key.get(name).and_then(Value::as_str) == Some(value);
+        let key = self.0.iter().find(|key| is(key, "kid", kid) && is(key, "kty", "RSA"))?;
+        if key.get("alg").is_some() && !is(key, "alg", "RS256") {
+            return None;
+        }
+        let part = |name: &str| URL_SAFE_NO_PAD.decode(key.get(name)?.as_str()?).ok();
+        Some((part("n")?, part("e")?))
+    }
 }

@@ -58,6 +58,18 @@ impl PublicKey {
         &self.carrier
     }
 
+    /// How the key is written.
+    pub(super) fn form(&self) -> &'static str {
+        match (self.algorithm, self.key_encoding) {
+            (Algorithm::Ed25519, KeyEncoding::Hex) => "an Ed25519 public key: 32 bytes in 64 hexadecimal digits",
+            (Algorithm::Ed25519, _) => "an Ed25519 public key: 32 bytes in base64",
+            (Algorithm::EcdsaP256, KeyEncoding::Hex) => "a P-256 public key (SubjectPublicKeyInfo) in hexadecimal digits",
+            (Algorithm::EcdsaP256, _) => {
+                "a P-256 public key (SubjectPublicKeyInfo) in base64: one line, without `BEGIN PUBLIC KEY`"
+            }
+        }
+    }
+
     pub(super) fn verify(&self, request: &Request<'_>, secrets: &[Secret], now: Timestamp) -> Result<Match, Refusal> {
         let key = |(index, secret)| self.key(secret).ok_or(Misconfiguration::SecretEncoding { index });
         let keys = secrets.iter().enumerate().map(key).collect::<Result<Vec<_>, _>>()?;
