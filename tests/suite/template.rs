@@ -107,7 +107,7 @@ fn no_role_has_a_wildcard_action_or_resource() {
 #[test]
 fn a_role_allows_the_table_calls_of_its_function_and_no_others() {
     let expected = [
-        ("IngestRole", vec!["ConditionCheckItem", "GetItem", "PutItem", "UpdateItem"]),
+        ("IngestRole", vec!["BatchGetItem", "ConditionCheckItem", "GetItem", "PutItem", "UpdateItem"]),
         ("DispatcherRole", vec!["DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"]),
         ("WorkerRole", vec!["ConditionCheckItem", "PutItem", "Query", "UpdateItem"]),
         ("SweeperRole", vec!["ConditionCheckItem", "Query", "UpdateItem"]),

@@ -9,7 +9,7 @@ use hookbox_core::event::{Disposition, Event};
 use hookbox_core::integration::Integration;
 use hookbox_core::key::ReceiptId;
 use hookbox_core::limits::MAX_IDENTITY_CHAIN;
-use hookbox_core::receipt::{Arrival, Conflict, Folder};
+use hookbox_core::receipt::{Arrival, Conflict, Folder, Receipt};
 use hookbox_core::surroundings::Clock;
 use hookbox_core::time::Timestamp;
 use hookbox_ledger::{Ingested, Ledger, LedgerError};
@@ -19,6 +19,9 @@ use crate::answer::Accepted;
 /// Transactions of one delivery that are under way at once: enough to hide the round trips of a batch, few enough not to
 /// throttle the table by itself.
 const PARALLEL_TRANSACTIONS: usize = 16;
+/// From how many events on a delivery is looked up before it is stored. A redelivery of what was half stored then passes the
+/// first half in a hundredth of the calls, and goes on: however large a delivery is, each one comes further.
+const LOOK_UP_FROM: usize = 100;
 /// The sort key of a receipt, as the ledger names it in an error.
 const RECEIPT_SORT_KEY: &str = "head";
 /// How long noting a further delivery may hold up the answer: the event itself is safe by then.
@@ -79,11 +82,14 @@ impl Intake<'_> {
     pub async fn accept(&self, events: &[Event]) -> Result<Vec<Outcome>, NotStored> {
         let (firsts, repeats) = self.split_repeats(events);
         let alone = events.len() == 1;
-        let stored: HashMap<usize, Stored> = stream::iter(firsts)
+        let mut stored = self.known(events, &firsts).await?;
+        let new: Vec<usize> = firsts.into_iter().filter(|place| !stored.contains_key(place)).collect();
+        let committed: HashMap<usize, Stored> = stream::iter(new)
             .map(|place| async move { self.store(&events[place], alone).await.map(|stored| (place, stored)) })
             .buffer_unordered(PARALLEL_TRANSACTIONS)
             .try_collect()
             .await?;
+        stored.extend(committed);
         let ledger = &self.ledger.until(self.deadline.min(self.clock.now().plus(NOTE_BUDGET)));
         let (stored, repeats) = (&stored, &repeats);
         let outcomes = stream::iter(0..events.len()).map(|place| async move {
@@ -96,6 +102,31 @@ impl Intake<'_> {
             }
         });
         Ok(outcomes.buffered(PARALLEL_TRANSACTIONS).filter_map(std::future::ready).collect().await)
+    }
+
+    /// Those of a large delivery that are stored already. A weak identity is believed for a while only, and is left to the
+    /// commit.
+    async fn known(&self, events: &[Event], firsts: &[usize]) -> Result<HashMap<usize, Stored>, NotStored> {
+        if firsts.len() < LOOK_UP_FROM {
+            return Ok(HashMap::new());
+        }
+        let Integration { provider, account, .. } = self.integration;
+        let strong = firsts.iter().filter(|place| events[**place].weak.is_none());
+        let places: HashMap<ReceiptId, usize> = strong
+            .map(|place| (ReceiptId::derive(provider, account, &events[*place].identity, None), *place))
+            .collect();
+        let ids: Vec<ReceiptId> = places.keys().copied().collect();
+        let ledger = &self.ledger.until(self.deadline);
+        let looks: Vec<Vec<ReceiptId>> = ids.chunks(Ledger::KNOWN_AT_ONCE).map(<[_]>::to_vec).collect();
+        let known: Vec<HashMap<ReceiptId, Receipt>> = stream::iter(looks)
+            .map(|ids| async move { ledger.known(&ids).await })
+            .buffer_unordered(PARALLEL_TRANSACTIONS)
+            .try_collect()
+            .await?;
+        let stored = known.into_iter().flatten().filter_map(|(id, receipt)| {
+            Some((*places.get(&id)?, Stored { id, event_digest: receipt.event_digest, created: None }))
+        });
+        Ok(stored.collect())
     }
 
     /// The places of events with a key of their own, and those of the later ones with the place of the first of their key.

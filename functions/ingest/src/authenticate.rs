@@ -169,9 +169,7 @@ impl EndpointSecrets {
 
     fn in_the_configuration(&self, reason: Misconfiguration) -> Misconfiguration {
         match reason {
-            Misconfiguration::SecretEncoding { index } => {
-                Misconfiguration::SecretEncoding { index: self.place(index) }
-            }
+            Misconfiguration::SecretEncoding { index } => Misconfiguration::SecretEncoding { index: self.place(index) },
             other => other,
         }
     }

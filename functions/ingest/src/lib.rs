@@ -115,6 +115,9 @@ impl Ingest {
                 return self.confirm(endpoint, &url, tenant.as_deref(), &answer, report, deadline).await;
             }
         };
+        if !endpoint.integration.secrets.is_empty() {
+            report.verified(secret_index);
+        }
         let mut delivery = endpoint.profile.decode(&delivered).map_err(|error| report.undecodable(&error))?;
         let came = delivery.events.len();
         delivery.events.retain(|event| endpoint.integration.takes_tenant(event.tenant.as_deref()));

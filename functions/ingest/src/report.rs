@@ -1,5 +1,7 @@
 //! What is said of a delivery in logs and metrics: names, ids and reasons; never a path, a signature or payload.
 
+use std::collections::BTreeMap;
+
 use hookbox_ledger::LedgerError;
 use hookbox_providers::DecodeError;
 use hookbox_runtime::{Dimension, Metric, Metrics, chain};
@@ -9,6 +11,9 @@ use crate::answer::{Accepted, Refused};
 use crate::authenticate::Untrusted;
 use crate::endpoint::{Endpoint, EndpointError};
 use crate::request::Incoming;
+
+/// Secrets whose places the metric tells apart: a list is seldom longer than two, and each value costs.
+const MOST_PLACES: usize = 9;
 
 /// Tells of one delivery.
 pub(crate) struct Report<'a> {
@@ -93,6 +98,14 @@ impl EndpointReport<'_> {
         }
     }
 
+    /// A delivery that a secret of the integration has verified, whatever becomes of it.
+    pub(crate) fn verified(&self, secret_index: usize) {
+        let Self { provider, report: Report { metrics, .. }, .. } = self;
+        let place = if secret_index < MOST_PLACES { secret_index.to_string() } else { format!("{MOST_PLACES}+") };
+        let dimensions = [(Dimension::Provider, *provider), (Dimension::Secret, place.as_str())];
+        metrics.count(Metric::DeliveriesVerified, &dimensions, 1);
+    }
+
     pub(crate) fn undecodable(&self, error: &DecodeError) -> Refused {
         let Self { provider, account, report: Report { request_id, .. } } = self;
         tracing::warn!(request_id, provider, account, %error, "delivery refused");
@@ -125,16 +138,24 @@ impl EndpointReport<'_> {
 
     pub(crate) fn stored(&self, outcomes: &[Outcome], secret_index: usize) {
         let Self { provider, account, report: Report { request_id, metrics } } = self;
-        for Outcome { accepted, receipt, weak, unnoted } in outcomes {
+        let mut counts: BTreeMap<&str, (Metric, u64)> = BTreeMap::new();
+        let mut unnoted_receipts = outcomes.iter().filter_map(|one| Some((one.receipt, one.unnoted.as_ref()?)));
+        if let Some((receipt, error)) = unnoted_receipts.next() {
+            let others = unnoted_receipts.count();
+            let error = chain(error);
+            tracing::warn!(request_id, %receipt, others, error, "a further delivery could not be noted on its receipt");
+        }
+        for Outcome { accepted, receipt, weak, .. } in outcomes {
             let state = accepted.as_str();
             tracing::info!(request_id, provider, account, %receipt, state, weak, secret_index, "event received");
             if *accepted == Accepted::Conflict {
                 tracing::warn!(request_id, provider, account, %receipt, "the same key came with another content");
             }
-            if let Some(error) = unnoted {
-                tracing::warn!(request_id, %receipt, error = chain(error), "a further delivery could not be noted on its receipt");
-            }
-            metrics.count(metric_of(*accepted), &[(Dimension::Provider, provider)], 1);
+            let metric = metric_of(*accepted);
+            counts.entry(metric.name()).or_insert((metric, 0)).1 += 1;
+        }
+        for (metric, count) in counts.into_values() {
+            metrics.count(metric, &[(Dimension::Provider, provider)], count);
         }
     }
 

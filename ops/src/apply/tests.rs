@@ -374,7 +374,8 @@ tenants = ["projects/p/subscriptions/s"]
 #[test]
 fn an_address_that_is_signed_has_to_be_known() {
     insta::assert_snapshot!(check(SIGNED_ADDRESSES, ShortRetention::Refuse));
-    let based = format!("base_url = \"https://hooks.example.com/\"\n{SIGNED_ADDRESSES}verify = {{ email = \"a@p\" }}\n");
+    let based =
+        format!("base_url = \"https://hooks.example.com/\"\n{SIGNED_ADDRESSES}verify = {{ email = \"a@p\" }}\n");
     assert_eq!(check(&based, ShortRetention::Refuse), "valid");
     let addresses: Vec<_> = file(&based).declared.iter().map(|declared| declared.integration.url.clone()).collect();
     let expected = [
@@ -471,6 +472,7 @@ async fn nothing_is_said_of_secrets_that_could_not_be_seen() {
     let (answer, out) = holding(unseen, Intent::Write, &secrets, &table).await;
     assert_eq!(answer.unwrap(), Answer::Yes, "the token may be in one of the others");
     assert!(out.contains("warning: ssm:/denied could not be checked: access is denied"), "{out}");
-    let good = "[[integration]]\nprovider = \"facebook\"\naccount = \"eu\"\nsecrets = [\"ssm:/text\", \"ssm:/token\"]\n";
+    let good =
+        "[[integration]]\nprovider = \"facebook\"\naccount = \"eu\"\nsecrets = [\"ssm:/text\", \"ssm:/token\"]\n";
     assert_eq!(holding(good, Intent::Write, &secrets, &table).await.0.unwrap(), Answer::Yes);
 }

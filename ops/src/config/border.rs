@@ -75,11 +75,7 @@ fn base_url<'a>(url: &'a Spanned<String>, problems: &mut Vec<Problem>) -> Option
     }
 }
 
-fn integration(
-    table: &IntegrationTable,
-    base_url: Option<&str>,
-    problems: &mut Vec<Problem>,
-) -> Option<Declared> {
+fn integration(table: &IntegrationTable, base_url: Option<&str>, problems: &mut Vec<Problem>) -> Option<Declared> {
     let found = problems.len();
     let default = Retention::default();
     let retention = Retention {

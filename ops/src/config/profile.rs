@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hookbox_core::integration::{SecretRef, path_of};
+use hookbox_core::integration::{Integration, SecretRef, path_of};
 use hookbox_core::name::Provider;
 use hookbox_providers::{Configured, Misconfiguration, Profile, ProfileError, Profiles, Secret};
 
@@ -102,7 +102,8 @@ fn missing_setting(declared: &Declared, profile: &Profile, missing: Misconfigura
     let (places, title) = (&declared.places, profile.title());
     match missing {
         Misconfiguration::NoUrl => {
-            let says = format!("{title} signs the address that it was given, and the file does not say which that is");
+            let what = format!("{title} signs the address that it was given, and the file does not say which that is");
+            let says = declared.says("url", &what);
             let own = path_of(&declared.integration.provider, &declared.integration.account);
             let write = format!(
                 "base_url = \"https://hooks.example.com\" at the top of the file, or here:\n\
@@ -111,11 +112,12 @@ fn missing_setting(declared: &Declared, profile: &Profile, missing: Misconfigura
             Problem::new(places.url.clone(), says).write(write)
         }
         Misconfiguration::NoEmail => {
-            let says = format!("{title} signs for anybody, and nothing says which account its tokens are made out to");
+            let what = format!("{title} signs for anybody, and nothing says which account its tokens are made out to");
+            let says = declared.says("verify", &what);
             let write = "verify = { email = \"…\" }, the service account of the subscription";
             Problem::new(places.verify.clone(), says).write(write)
         }
-        other => Problem::new(places.provider.clone(), other.to_string()),
+        other => Problem::new(places.provider.clone(), declared.says("verify", &other.to_string())),
     }
 }
 
@@ -127,9 +129,15 @@ impl Declared {
 
     /// The problem of a parameter that holds `verify_token:` and no token.
     pub fn empty_token(&self, reference: &SecretRef) -> Problem {
-        let says = format!("`{reference}` holds the token of a handshake, and that is empty");
+        let says = self.says("secrets", &format!("{reference} holds the token of a handshake, and that is empty"));
         let write = "into that parameter `verify_token:` followed by the token that the provider was given";
         Problem::new(self.places.secrets.clone(), says).write(write)
+    }
+
+    /// A sentence about a key of this integration.
+    fn says(&self, key: &str, what: &str) -> String {
+        let Integration { provider, account, .. } = &self.integration;
+        format!("{provider}/{account}, `{key}`: {what}")
     }
 
     /// What would keep every delivery from being verified with these secrets, each with its place in the integration's
@@ -139,7 +147,9 @@ impl Declared {
         let configured = profile.configure(integration.variant.as_deref(), integration.verify.as_ref());
         let Ok(configured) = configured else { return };
         let all = known.len() == integration.secrets.len();
-        let problem = |says: String, write: String| Problem::new(self.places.secrets.clone(), says).write(write);
+        let problem = |what: String, write: String| {
+            Problem::new(self.places.secrets.clone(), self.says("secrets", &what)).write(write)
+        };
         loop {
             let secrets: Vec<Secret> = known.iter().map(|(_, secret)| secret.clone()).collect();
             match configured.check(integration.url.as_deref(), &secrets) {
@@ -148,7 +158,7 @@ impl Declared {
                     let Some(reference) = integration.secrets.get(place) else { return };
                     let form = configured.secret_form().unwrap_or("of another form");
                     let title = profile.title();
-                    let says = format!("`{reference}` holds nothing that deliveries of {title} could be verified with");
+                    let says = format!("{reference} holds nothing that deliveries of {title} could be verified with");
                     problems.push(problem(says, format!("into that parameter what it has to be: {form}")));
                 }
                 Err(Misconfiguration::NoVerifyToken) if all => {

@@ -161,7 +161,8 @@ impl Sheet {
         }
         if self.ways.iter().any(|way| way.signs_url) {
             needs.push(
-                "`base_url` at the top of the file, or its own `url`: the address as the provider was given it".to_owned(),
+                "`base_url` at the top of the file, or its own `url`: the address as the provider was given it"
+                    .to_owned(),
             );
         }
         if let Some(horizon) = &self.retry_horizon {

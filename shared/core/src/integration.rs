@@ -413,8 +413,19 @@ mod tests {
             assert_eq!(check_public_url(url), Ok(()), "{url}");
             assert_eq!(at(Some(url)).validate(), Ok(()), "{url}");
         }
-        for url in ["", "h.example", "ftp://h.example", "https://", "https:///x", "https://:443/", "https://h.example/?a=1",
-            "https://h.example/#a", "https://me:pw@h.example/", "https://h.example/a b", "https://hé.example/"] {
+        for url in [
+            "",
+            "h.example",
+            "ftp://h.example",
+            "https://",
+            "https:///x",
+            "https://:443/",
+            "https://h.example/?a=1",
+            "https://h.example/#a",
+            "https://me:pw@h.example/",
+            "https://h.example/a b",
+            "https://hé.example/",
+        ] {
             assert_eq!(check_public_url(url), Err(InvalidPublicUrl::NotAnAddress), "{url}");
             assert!(at(Some(url)).validate().is_err(), "{url}");
         }

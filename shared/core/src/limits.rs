@@ -15,8 +15,9 @@ pub const MAX_ITEM_BYTES: usize = 400 * 1024;
 pub const PAYLOAD_CHUNK_BYTES: usize = 350 * 1024;
 /// The most operations of one integration, and so the most jobs of one event.
 pub const MAX_OPERATIONS: usize = 20;
-/// The most events in one delivery (Meta sends up to 1,000 updates in one POST).
-pub const MAX_EVENTS_PER_DELIVERY: usize = 1_000;
+/// The most events in one delivery. `SendGrid` sends as many as 768 KB hold, which are 8,000 of 100 bytes; Meta up to 1,000
+/// updates in one POST. Nobody can make a provider send less at once, so this is beyond what any does.
+pub const MAX_EVENTS_PER_DELIVERY: usize = 20_000;
 /// The longest part of an identity and the longest kind or resource, in bytes.
 pub const MAX_FIELD_BYTES: usize = 1_024;
 /// The longest error text that a job keeps, in characters.

@@ -25,6 +25,7 @@ mod replace;
 mod config;
 mod own_profile;
 mod token;
+mod known;
 mod ingest;
 mod receipt;
 

@@ -20,7 +20,11 @@ impl Secret {
     /// digits, as base64) is the profile's business.
     pub fn new(text: impl Into<String>) -> Result<Self, EmptySecret> {
         let text = text.into();
-        if text.strip_prefix(VERIFY_TOKEN).unwrap_or(&text).trim().is_empty() { Err(EmptySecret) } else { Ok(Self(text)) }
+        if text.strip_prefix(VERIFY_TOKEN).unwrap_or(&text).trim().is_empty() {
+            Err(EmptySecret)
+        } else {
+            Ok(Self(text))
+        }
     }
 
     /// The token of a handshake, if the secret is one: those begin with `verify_token:`. They go through addresses and

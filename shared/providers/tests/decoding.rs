@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use hookbox_core::event::{Disposition, Event, Identity, IdentityWindow};
 use hookbox_core::key::ReceiptId;
+use hookbox_core::limits::MAX_EVENTS_PER_DELIVERY;
 use hookbox_providers::{Configured, DecodeError, Delivery, Fault, MAX_JSON_DEPTH, Profiles, Request};
 use serde_json::{Value, json};
 
@@ -397,7 +398,8 @@ fn a_delivery_holds_a_limited_number_of_events_and_bytes() {
         format!(r#"{{"data":{{"updates":[{}]}}}}"#, vec![update; count].join(","))
     };
     assert_eq!(decode("yelp", &updates(1_000)).unwrap().events.len(), 1_000);
-    assert_eq!(decode("yelp", &updates(1_001)), Err(DecodeError::TooManyEvents { limit: 1_000 }));
+    let limit = MAX_EVENTS_PER_DELIVERY;
+    assert_eq!(decode("yelp", &updates(limit + 1)), Err(DecodeError::TooManyEvents { limit }));
     let large = updates(1_000).replace("{\"data\"", &format!("{{\"x\":\"{}\",\"data\"", "y".repeat(70_000)));
     assert!(matches!(decode("yelp", &large), Err(DecodeError::TooLarge { .. })));
 }

@@ -128,7 +128,8 @@ impl Documents {
         let mut known = self.known();
         if known.len() >= MAX_DOCUMENTS && !known.contains_key(url) {
             // What is absent goes first, then what is oldest.
-            let first = known.iter().min_by_key(|(_, known)| (known.found.is_ok(), known.at)).map(|(url, _)| url.clone());
+            let first =
+                known.iter().min_by_key(|(_, known)| (known.found.is_ok(), known.at)).map(|(url, _)| url.clone());
             first.and_then(|url| known.remove(&url));
         }
         known.insert(url.to_owned(), Known { found, at, stale: None });

@@ -53,7 +53,7 @@ const CONTENDED: [What; 1] = [What::Fault(Fault::Conflict)];
 fn troubles(operation: &str) -> Vec<What> {
     let transaction = [What::Fault(Fault::InProgress)];
     match operation {
-        "GetItem" | "Query" | "GetQueueAttributes" => READ.to_vec(),
+        "GetItem" | "BatchGetItem" | "Query" | "GetQueueAttributes" => READ.to_vec(),
         "GET" => [&READ[..], &EFFECT].concat(),
         "SendMessage" | "SendMessageBatch" => [&READ[..], &EFFECT, &TWICE].concat(),
         "POST" => [&READ[..], &EFFECT, &WRITE].concat(),

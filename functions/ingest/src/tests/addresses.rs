@@ -105,7 +105,8 @@ async fn an_address_in_front_of_ours_is_taken_as_it_stands() {
 
 #[tokio::test]
 async fn without_an_address_what_signs_it_is_refused_and_an_alarm() {
-    let stage = Stage::with("square").await;
+    let stage = Stage::new().await;
+    stage.configure(&Integration { url: None, ..integration("square") }).await;
     let answer = stage.answer(square("https://h.example/hooks/square/demo", "/hooks/square/demo", "")).await;
     assert_eq!((answer.status, stage.counted("VerifierBroken")), (503, 1));
     assert!(stored_nothing(&stage).await);

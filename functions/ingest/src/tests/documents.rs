@@ -248,7 +248,10 @@ async fn the_audience_is_the_configured_address_with_or_without_the_query_of_the
     let stage = to(address, None).await;
     assert_eq!(stage.answer(push("tenant=a%20b&x[]=1")).await.status, 204);
     assert_eq!(stage.answer(push("tenant=a%20b")).await.status, 401, "another endpoint");
-    assert_eq!(to("https://h.example/hooks/google-pubsub/demo", None).await.answer(push("tenant=a%20b&x[]=1")).await.status, 401);
+    assert_eq!(
+        to("https://h.example/hooks/google-pubsub/demo", None).await.answer(push("tenant=a%20b&x[]=1")).await.status,
+        401
+    );
     let own = to("https://h.example/", pushed["audience"].as_str()).await;
     assert_eq!(own.answer(push("anything")).await.status, 204, "an audience of its own is no address");
 }

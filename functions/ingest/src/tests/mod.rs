@@ -1,7 +1,10 @@
 //! Every answer of the function, on a real ledger.
 
 mod addresses;
+mod answers;
 mod documents;
+mod kept;
+mod large;
 mod stage;
 mod vectors;
 
@@ -163,11 +166,30 @@ async fn a_signature_that_is_bad_missing_stale_or_there_twice_is_refused_and_sto
 }
 
 #[tokio::test]
-async fn every_secret_of_the_list_verifies_and_the_receipt_says_which() {
+async fn every_secret_of_the_list_verifies_and_receipt_and_metric_say_which() {
     let stage = Stage::with("stripe").await;
     let answer = stage.answer(Sender::of("stripe").with_secret(OLD_SECRET).sample("evt_1")).await;
     assert_eq!(answer.status, 200);
     assert_eq!(receipt(&stage, &answer.receipt()).await.arrivals[0].secret_index, 1);
+    // A repetition is signed too, and a forgery is not.
+    stage.answer(Sender::of("stripe").with_secret(OLD_SECRET).sample("evt_1")).await;
+    stage.answer(Sender::of("stripe").sample("evt_2")).await;
+    stage.answer(Sender::of("stripe").with_secret("whsec_someone-else").sample("evt_3")).await;
+    assert_eq!(stage.verified_with(), ["1", "1", "0"]);
+    let line = stage.published("DeliveriesVerified").remove(0);
+    assert_eq!(line["Provider"], "stripe");
+    assert_eq!(line["_aws"]["CloudWatchMetrics"][0]["Dimensions"], json!([[], ["Provider", "Secret"]]));
+}
+
+#[tokio::test]
+async fn the_metric_of_the_secrets_has_ten_values_however_long_the_list_is() {
+    let stage = Stage::new().await;
+    let mut secrets = vec![SecretRef::Env("OLD_SECRET".into()); 9];
+    secrets.extend([SecretRef::Env("SECRET".into()), SecretRef::Env("SECRET".into())]);
+    stage.configure(&hookbox_core::integration::Integration { secrets, ..integration("stripe") }).await;
+    stage.answer(Sender::of("stripe").with_secret(OLD_SECRET).sample("evt_1")).await;
+    stage.answer(Sender::of("stripe").sample("evt_2")).await;
+    assert_eq!(stage.verified_with(), ["0", "9+"], "the first that matches");
 }
 
 #[tokio::test]

@@ -19,13 +19,18 @@ use lambda_http::request::LambdaRequest;
 use lambda_http::{Body, Request, Response};
 use serde_json::{Value, json};
 
-use super::vectors;
+use super::{large, vectors};
 use crate::{Ingest, request};
 
 pub(super) const NOW: Timestamp = Timestamp::from_seconds(1_764_500_000);
 /// Values that must never be seen in an answer, a metric or an item.
 pub(super) const SECRET: &str = "whsec_bmV2ZXItdG8tYmUtc2Vlbg==";
 pub(super) const OLD_SECRET: &str = "whsec_b2xkLW5ldmVyLXRvLWJlLXNlZW4=";
+const HEX_SECRET: &str = "6e657665722d746f2d62652d7365656e";
+const BASIC_SECRET: &str = "hookbox:never-to-be-seen";
+/// A key of Discord's, and its public half.
+const SEED: &str = "0707070707070707070707070707070707070707070707070707070707070707";
+const PUBLIC_KEY: &str = "ea4a6c63e29c520abef5507b132ec5f9954776aebebe7b92421eea691446d22c";
 
 pub(super) struct Stage {
     pub(super) table: TestTable,
@@ -84,6 +89,30 @@ impl Stage {
         values.filter_map(|value| value[metric].as_u64()).sum()
     }
 
+    /// The id of the only receipt that there is.
+    pub(super) async fn only_receipt(&self) -> String {
+        let items = self.table.items().await;
+        let text = |item: &HashMap<String, aws_sdk_dynamodb::types::AttributeValue>, name: &str| {
+            item[name].as_s().unwrap().clone()
+        };
+        let mut heads = items.iter().filter(|item| text(item, "sk") == "head").map(|item| text(item, "pk"));
+        let id = heads.next().expect("a receipt");
+        assert_eq!(heads.next(), None, "one only");
+        id
+    }
+
+    /// The lines that publish a metric.
+    pub(super) fn published(&self, metric: &str) -> Vec<Value> {
+        let lines = self.lines.lock().unwrap();
+        let values = lines.iter().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+        values.filter(|value| value.get(metric).is_some()).collect()
+    }
+
+    /// The places of the secrets that verified, as the metric names them.
+    pub(super) fn verified_with(&self) -> Vec<String> {
+        self.published("DeliveriesVerified").iter().map(|line| line["Secret"].as_str().unwrap().to_owned()).collect()
+    }
+
     pub(super) fn lines(&self) -> String {
         self.lines.lock().unwrap().join("\n")
     }
@@ -110,9 +139,27 @@ fn environment(name: &str) -> Option<String> {
     match name {
         "SECRET" => Some(SECRET.to_owned()),
         "OLD_SECRET" => Some(OLD_SECRET.to_owned()),
+        "HEX_SECRET" => Some(HEX_SECRET.to_owned()),
+        "BASIC_SECRET" => Some(BASIC_SECRET.to_owned()),
+        "PUBLIC_KEY" => Some(PUBLIC_KEY.to_owned()),
         "EMPTY" => Some(" ".to_owned()),
-        other => vectors::variable(other),
+        other => vectors::variable(other).or_else(|| large::variable(other)),
     }
+}
+
+/// What a provider signs with, and the variables of what that is verified with.
+fn secrets(provider: &str) -> (&'static str, &'static [&'static str]) {
+    match provider {
+        "adyen" => (HEX_SECRET, &["HEX_SECRET"]),
+        "discord" => (SEED, &["PUBLIC_KEY"]),
+        "thumbtack" => (BASIC_SECRET, &["BASIC_SECRET"]),
+        _ => (SECRET, &["SECRET", "OLD_SECRET"]),
+    }
+}
+
+/// The public address of the connection, as its provider was given it.
+fn address(provider: &str) -> String {
+    format!("https://hooks.example.com/hooks/{provider}/demo")
 }
 
 pub(super) fn integration(provider: &str) -> Integration {
@@ -124,9 +171,9 @@ pub(super) fn integration(provider: &str) -> Integration {
     Integration {
         provider: provider.parse().unwrap(),
         account: "demo".parse().unwrap(),
-        url: None,
+        url: Some(address(provider)),
         rev: 1,
-        secrets: vec![SecretRef::Env("SECRET".into()), SecretRef::Env("OLD_SECRET".into())],
+        secrets: secrets(provider).1.iter().map(|&name| SecretRef::Env(name.to_owned())).collect(),
         variant: None,
         verify: None,
         tenants: Vec::new(),
@@ -159,6 +206,10 @@ impl Answer {
 
     pub(super) fn json(&self) -> Value {
         serde_json::from_str(&self.text).expect("JSON")
+    }
+
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
     pub(super) fn state(&self) -> String {
@@ -201,16 +252,22 @@ pub(super) fn received(event: Value) -> Request {
 pub(super) struct Sender {
     provider: Provider,
     account: Account,
+    variant: Option<String>,
     secret: &'static str,
 }
 
 impl Sender {
     pub(super) fn of(provider: &str) -> Self {
-        Self { provider: provider.parse().unwrap(), account: "demo".parse().unwrap(), secret: SECRET }
+        let secret = secrets(provider).0;
+        Self { provider: provider.parse().unwrap(), account: "demo".parse().unwrap(), variant: None, secret }
     }
 
     pub(super) fn with_secret(self, secret: &'static str) -> Self {
         Self { secret, ..self }
+    }
+
+    pub(super) fn in_the_way_of(self, variant: Option<&str>) -> Self {
+        Self { variant: variant.map(str::to_owned), ..self }
     }
 
     /// A signed sample of an event with this id.
@@ -228,14 +285,21 @@ impl Sender {
     /// Any body, signed.
     pub(super) fn body(&self, body: &[u8], headers: &[(String, String)], event_id: Option<&str>) -> Value {
         let profiles = Profiles::built_in();
-        let profile = profiles.get(&self.provider).unwrap().expect("a profile").configure(None, None).unwrap();
-        let request =
-            hookbox_providers::Request { method: "POST", path_token: None, url: None, query: None, headers, body };
+        let profile = profiles.get(&self.provider).unwrap().expect("a profile");
+        let profile = profile.configure(self.variant.as_deref(), None).unwrap();
+        let address = address(self.provider.as_str());
+        let url = Some(address.as_str());
+        let request = hookbox_providers::Request { method: "POST", path_token: None, url, query: None, headers, body };
         let signed = profile.sign(&request, event_id, &Secret::new(self.secret).unwrap(), NOW).expect("signed");
         let mut path = format!("/hooks/{}/{}", self.provider, self.account);
         if let Some(token) = &signed.path_token {
             path = format!("{path}/{token}");
         }
-        delivery(&path, &[headers, &signed.headers].concat(), body)
+        let body = signed.body.as_deref().unwrap_or(body);
+        let mut event = delivery(&path, &[headers, &signed.headers].concat(), body);
+        if let Some(query) = signed.query {
+            event["rawQueryString"] = query.into();
+        }
+        event
     }
 }

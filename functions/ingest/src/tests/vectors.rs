@@ -94,6 +94,7 @@ impl Signed {
 /// The secret that a variable of such a name holds.
 pub(super) fn variable(name: &str) -> Option<String> {
     let (provider, name) = name.strip_prefix(VARIABLE)?.split_once("__")?;
-    let provider = ["hubspot", "mailgun", "mandrill", "square", "twilio"].into_iter().find(|known| *known == provider)?;
+    let provider =
+        ["hubspot", "mailgun", "mandrill", "square", "twilio"].into_iter().find(|known| *known == provider)?;
     Some(Signed::of(provider, name).secret)
 }

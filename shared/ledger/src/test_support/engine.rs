@@ -59,6 +59,7 @@ fn answer(database: &Database, operation: &str, body: &[u8]) -> Result<String, D
         "PutItem" => run(body, |request| database.put_item(request)),
         "DeleteItem" => run(body, |request| database.delete_item(request)),
         "GetItem" => run(body, |request| database.get_item(request)),
+        "BatchGetItem" => run(body, |request| database.batch_get_item(request)),
         "Query" => run(body, |request| database.query(request)),
         "Scan" => run(body, |request| database.scan(request)),
         "CreateTable" => run(body, |request| database.create_table(request)),

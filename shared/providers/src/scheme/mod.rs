@@ -178,7 +178,9 @@ impl Scheme {
                 Some("`whsec_` followed by base64, or `whpk_` followed by an Ed25519 public key in base64")
             }
             Kind::Credential(Credential::Basic) => Some("a user name, a colon and a password that is not empty"),
-            Kind::Credential(Credential::PathToken) => Some("letters, digits and -._~+= only, as it stands in the path"),
+            Kind::Credential(Credential::PathToken) => {
+                Some("letters, digits and -._~+= only, as it stands in the path")
+            }
             Kind::UrlForm(_) | Kind::Sns(_) | Kind::PayPal(_) | Kind::Oidc(_) | Kind::Credential(_) => None,
         }
     }

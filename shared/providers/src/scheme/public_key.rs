@@ -63,7 +63,9 @@ impl PublicKey {
         match (self.algorithm, self.key_encoding) {
             (Algorithm::Ed25519, KeyEncoding::Hex) => "an Ed25519 public key: 32 bytes in 64 hexadecimal digits",
             (Algorithm::Ed25519, _) => "an Ed25519 public key: 32 bytes in base64",
-            (Algorithm::EcdsaP256, KeyEncoding::Hex) => "a P-256 public key (SubjectPublicKeyInfo) in hexadecimal digits",
+            (Algorithm::EcdsaP256, KeyEncoding::Hex) => {
+                "a P-256 public key (SubjectPublicKeyInfo) in hexadecimal digits"
+            }
             (Algorithm::EcdsaP256, _) => {
                 "a P-256 public key (SubjectPublicKeyInfo) in base64: one line, without `BEGIN PUBLIC KEY`"
             }

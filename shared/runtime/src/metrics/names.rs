@@ -43,6 +43,9 @@ metrics! {
     EventsConflict: Count,
     /// Events that became evidence without jobs, by provider.
     EventsWithoutJobs: Count,
+    /// Deliveries that a secret verified, by provider and the secret's place in the integration's list: a rotation is
+    /// finished when the place of the old one has been silent.
+    DeliveriesVerified: Count,
     /// Deliveries whose signature was refused, by provider and reason.
     VerificationFailed: Count,
     /// Deliveries to a provider or account that is not configured.
@@ -107,6 +110,8 @@ pub enum Dimension {
     Provider,
     /// What came of it.
     Outcome,
+    /// The place of a secret in its list, up to a bound.
+    Secret,
     /// The configured operation.
     Operation,
     /// Why.
@@ -121,6 +126,7 @@ impl Dimension {
         match self {
             Self::Provider => "Provider",
             Self::Outcome => "Outcome",
+            Self::Secret => "Secret",
             Self::Operation => "Operation",
             Self::Reason => "Reason",
             Self::Queue => "Queue",
