@@ -30,6 +30,8 @@ pub struct Draft {
 pub struct Signer {
     provider: Provider,
     account: Account,
+    /// The address that is signed, where the integration states it.
+    public_url: Option<String>,
     url: String,
     address: reqwest::Url,
     profile: Configured,
@@ -58,6 +60,7 @@ impl Signer {
         Ok(Self {
             provider: provider.clone(),
             account: account.clone(),
+            public_url: endpoint.public_url.clone(),
             url,
             address,
             profile: configured.map_err(|error| Failure::Usage(usage(error.to_string())))?,
@@ -153,6 +156,7 @@ impl Signer {
     }
 
     fn request<'a>(&'a self, headers: &'a [(String, String)], body: &'a [u8]) -> Request<'a> {
-        Request { method: "POST", path_token: None, url: Some(&self.url), query: None, headers, body }
+        let url = Some(self.public_url.as_deref().unwrap_or(&self.url));
+        Request { method: "POST", path_token: None, url, query: None, headers, body }
     }
 }

@@ -23,6 +23,8 @@ pub struct Endpoint {
     pub secret: SecretRef,
     /// The address of the API.
     pub url: String,
+    /// The address that the provider was given, where the integration states it: some sign it.
+    pub public_url: Option<String>,
 }
 
 impl Endpoint {
@@ -46,6 +48,7 @@ impl Endpoint {
             verify,
             secret,
             url,
+            public_url: None,
         };
         if let (Some(secret), false) = (&args.secret, args.config.exists()) {
             return Ok(endpoint(None, None, secret.clone()));
@@ -59,7 +62,8 @@ impl Endpoint {
                 let Some(secret) = secret.clone().or(first) else {
                     return Err(Failure::Usage(Trouble::new(attempted, "the integration has no secret")));
                 };
-                Ok(endpoint(integration.variant.clone(), integration.verify.clone(), secret))
+                let endpoint = endpoint(integration.variant.clone(), integration.verify.clone(), secret);
+                Ok(Self { public_url: integration.url.clone(), ..endpoint })
             }
             (None, Some(secret)) => Ok(endpoint(None, None, secret.clone())),
             (None, None) => {

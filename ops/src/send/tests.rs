@@ -104,6 +104,7 @@ fn signer(provider: &str, url: &str, secret: &str) -> Signer {
         verify: None,
         secret: "env:S".parse().unwrap(),
         url: format!("{url}/api"),
+        public_url: None,
     };
     Signer::new(&endpoint, &secret.to_owned().into(), &Profiles::built_in(), Arc::new(clock())).unwrap()
 }
@@ -258,11 +259,12 @@ fn settings_come_from_the_file_and_the_secret_from_the_command_first() {
     assert_eq!(own.secret.to_string(), "env:MINE", "no file is needed");
     assert_eq!(found(&["stripe", "--account", "a"], here).unwrap_err().code(), 2);
 
-    let file = "[[integration]]\nprovider = \"yelp\"\naccount = \"a\"\nvariant = \"basic\"\nsecrets = [\"env:NEW\", \"env:OLD\"]\n";
+    let file = "[[integration]]\nprovider = \"yelp\"\naccount = \"a\"\nvariant = \"basic\"\nsecrets = [\"env:NEW\", \"env:OLD\"]\nurl = \"https://hooks.example.com/y\"\n";
     std::fs::write(here.join("hookbox.toml"), file).unwrap();
     let declared = found(&["yelp", "--account", "a"], here).unwrap();
     assert_eq!((declared.secret.to_string().as_str(), declared.variant.as_deref()), ("env:NEW", Some("basic")));
     assert_eq!(declared.url, "https://api.example");
+    assert_eq!(declared.public_url.as_deref(), Some("https://hooks.example.com/y"), "what is signed is what is declared");
     let mine = found(&["yelp", "--account", "a", "--secret", "env:MINE"], here).unwrap();
     assert_eq!((mine.secret.to_string().as_str(), mine.variant.as_deref()), ("env:MINE", Some("basic")));
 

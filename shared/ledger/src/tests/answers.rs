@@ -140,3 +140,20 @@ async fn a_failed_condition_that_shows_an_empty_item_shows_none() {
     let error = ledger.write_job(&loaded, job, &claimed(job, START)).await.unwrap_err();
     assert!(matches!(error, LedgerError::ConditionFailed { stored: crate::Stored::Nothing }), "{error:?}");
 }
+
+/// What a call of many items had no time for comes with its answer, and is asked for again.
+#[tokio::test]
+async fn what_a_look_left_out_is_looked_at_next() {
+    let world = World::new().await;
+    let loaded = world.committed(&[]).await;
+    let unprocessed = |times: usize| {
+        let key = json!({"pk": {"S": loaded.id.to_string()}, "sk": {"S": "head"}});
+        let table = world.table.name();
+        let left = json!({table: {"Keys": [key], "ConsistentRead": true}});
+        vec![(200, json!({"Responses": {}, "UnprocessedKeys": left})); times]
+    };
+    let known = answering(&world, &unprocessed(2)).known(&[loaded.id]).await.unwrap();
+    assert_eq!(known.get(&loaded.id), loaded.receipt.as_ref());
+    let error = answering(&world, &unprocessed(20)).known(&[loaded.id]).await.unwrap_err();
+    assert!(matches!(error, LedgerError::Throttled), "never taken for absent: {error}");
+}

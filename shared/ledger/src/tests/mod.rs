@@ -9,6 +9,7 @@ mod entries;
 mod errors;
 mod expiry;
 mod ingest;
+mod known;
 mod lost_replies;
 mod on_the_way;
 mod orphans;
