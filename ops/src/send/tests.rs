@@ -264,7 +264,11 @@ fn settings_come_from_the_file_and_the_secret_from_the_command_first() {
     let declared = found(&["yelp", "--account", "a"], here).unwrap();
     assert_eq!((declared.secret.to_string().as_str(), declared.variant.as_deref()), ("env:NEW", Some("basic")));
     assert_eq!(declared.url, "https://api.example");
-    assert_eq!(declared.public_url.as_deref(), Some("https://hooks.example.com/y"), "what is signed is what is declared");
+    assert_eq!(
+        declared.public_url.as_deref(),
+        Some("https://hooks.example.com/y"),
+        "what is signed is what is declared"
+    );
     let mine = found(&["yelp", "--account", "a", "--secret", "env:MINE"], here).unwrap();
     assert_eq!((mine.secret.to_string().as_str(), mine.variant.as_deref()), ("env:MINE", Some("basic")));
 
