@@ -8,7 +8,8 @@ mod secrets;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hookbox_core::integration::{Integration, path_of};
+use hookbox_core::address::path_of;
+use hookbox_core::integration::Integration;
 use hookbox_core::name::{Account, Provider};
 use hookbox_core::surroundings::Clock;
 use hookbox_ledger::{LedgerError, Subject};

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use hookbox_core::integration::{Idempotency, Integration, InvalidIntegration, Retention, check_base_url, path_of};
+use hookbox_core::address::{check_base_url, path_of};
+use hookbox_core::integration::{Idempotency, Integration, InvalidIntegration, Retention};
 use hookbox_core::name::OperationName;
 use toml::Spanned;
 

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use hookbox_core::integration::{Integration, SecretRef, path_of};
+use hookbox_core::address::path_of;
+use hookbox_core::integration::{Integration, SecretRef};
 use hookbox_core::name::Provider;
 use hookbox_providers::{Configured, Misconfiguration, Profile, ProfileError, Profiles, Secret};
 

@@ -12,6 +12,7 @@ pub mod event;
 pub mod digest;
 pub mod key;
 pub mod receipt;
+pub mod address;
 pub mod integration;
 pub mod job;
 pub mod outcome;
