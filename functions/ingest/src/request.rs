@@ -81,15 +81,15 @@ pub fn make_legal(request: &mut LambdaRequest) {
     for name in ["host", "x-forwarded-proto"] {
         request.headers.remove(name);
     }
-    let parts: [(&mut Option<String>, fn(u8) -> bool); 2] =
-        [(&mut request.raw_path, is_legal_in_path), (&mut request.raw_query_string, is_legal_in_query)];
-    for (text, is_legal) in parts {
-        let Some(text) = text.as_mut().filter(|text| !text.bytes().all(is_legal)) else { continue };
-        *text = text
-            .bytes()
-            .map(|byte| if is_legal(byte) { (byte as char).to_string() } else { format!("%{byte:02X}") })
-            .collect();
+    request.raw_path = request.raw_path.take().map(|path| encoded(path, is_legal_in_path));
+    request.raw_query_string = request.raw_query_string.take().map(|query| encoded(query, is_legal_in_query));
+}
+
+fn encoded(text: String, is_legal: fn(u8) -> bool) -> String {
+    if text.bytes().all(is_legal) {
+        return text;
     }
+    text.bytes().map(|byte| if is_legal(byte) { (byte as char).to_string() } else { format!("%{byte:02X}") }).collect()
 }
 
 /// Unreserved, sub-delimiters, and what separates the parts of a path (RFC 3986).
