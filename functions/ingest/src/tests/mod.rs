@@ -462,3 +462,14 @@ async fn a_team_s_own_profile_is_found_and_a_change_of_it_takes_effect() {
     assert_eq!((broken.status, broken.retry_after.as_deref()), (503, Some("5")));
     assert_eq!(stage.counted("VerifierBroken"), 2);
 }
+
+#[tokio::test]
+async fn a_clock_that_was_set_back_keeps_no_old_configuration_alive() {
+    let stage = Stage::with("stripe").await;
+    stage.clock.advance(Duration::from_secs(120));
+    assert_eq!(stage.answer(Sender::of("stripe").sample("evt_1")).await.status, 200);
+    stage.clock.set(NOW);
+    let (provider, account) = ("stripe".parse().unwrap(), "demo".parse().unwrap());
+    stage.table.ledger().retire_integration(&provider, &account, 1, NOW).await.unwrap();
+    assert_eq!(stage.answer(Sender::of("stripe").sample("evt_2")).await.status, 401);
+}
