@@ -177,8 +177,8 @@ async fn a_repetition_is_never_on_its_way_when_the_key_is_forgotten() {
         let key = world.one(own("deliver", Idempotency::Key { retention })).await;
         let noted = Noted::default();
         let faults = Faults::none();
-        let worker = world
-            .worker_of(Worker::builder().operation("own", noted.clone()), world.table.ledger_through(&faults));
+        let worker =
+            world.worker_of(Worker::builder().operation("own", noted.clone()), world.table.ledger_through(&faults));
         assert!(world.invoke(&worker, std::slice::from_ref(&key)).await.is_empty());
         let forgotten = noted.0.lock().unwrap()[0].plus(retention);
         world.clock.set(forgotten.minus(Duration::from_secs(before)));
