@@ -272,7 +272,9 @@ fn a_longer_memory_does_not_make_an_earlier_call_remembered_longer() {
     for end in [UNKNOWN, TRANSIENT] {
         let (job, _) = called(&job, &long, later);
         let job = finished(&job, &long, end, later);
-        let Ok(Claimed::Review(job)) = claimed(&job, &long, START.plus(hour)) else { panic!("sent under a forgotten key") };
+        let Ok(Claimed::Review(job)) = claimed(&job, &long, START.plus(hour)) else {
+            panic!("sent under a forgotten key")
+        };
         assert_eq!(job.state, State::Review { reason: ReviewReason::Uncertain });
     }
     let (job, _) = called(&job, &long, later);
