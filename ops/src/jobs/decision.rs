@@ -88,7 +88,7 @@ impl Decision<'_> {
         let question = format!("{} {}, which is {was}?", capitalised(self.verb.name()), self.job);
         let write = self.intent.allows(&question, &self.attempted(), terminal)?;
         if write {
-            let audit = self.audit(&loaded, &before, &after, clock.now()).await?;
+            let audit = self.audit(&before, &after, clock.now()).await?;
             let written = table.ledger.write_job_audited(&loaded, &before, &after, &audit).await;
             written.map_err(|error| self.not_written(&error, table))?;
         }
@@ -169,7 +169,7 @@ impl Decision<'_> {
         }
     }
 
-    async fn audit(&self, loaded: &Loaded, before: &Job, after: &Job, now: Timestamp) -> Result<Audit, Failure> {
+    async fn audit(&self, before: &Job, after: &Job, now: Timestamp) -> Result<Audit, Failure> {
         Ok(Audit {
             subject: Subject::Receipt(self.job.receipt),
             at: now,
@@ -180,7 +180,8 @@ impl Decision<'_> {
             bulk: None,
             before: Some(summary(before)),
             after: Some(summary(after)),
-            expires_at: loaded.receipt.as_ref().map(|receipt| now.plus(receipt.retention.receipt).to_epoch_seconds()),
+            // With its folder: the ledger knows when.
+            expires_at: None,
         })
     }
 
