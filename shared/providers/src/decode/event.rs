@@ -3,6 +3,7 @@
 use hookbox_core::digest::Digest;
 use hookbox_core::event::{Disposition, Event, Identity, IdentityWindow, Payload};
 use hookbox_core::limits::MAX_FIELD_BYTES;
+use hookbox_core::time::ExactTime;
 
 use super::json::NodeId;
 use super::rule::{Fallback, Rule};
@@ -23,27 +24,30 @@ struct Head {
     kind: String,
     resource: Option<String>,
     tenant: Option<String>,
-    occurred_at: Option<hookbox_core::time::Timestamp>,
+    occurred_at: Option<ExactTime>,
     version: Option<String>,
     disposition: Disposition,
 }
 
 impl Reading<'_> {
-    pub(super) fn events(&self, found: &[Found<'_, '_>]) -> Result<Vec<Event>, DecodeError> {
+    /// The events, and when each happened to the last digit.
+    pub(super) fn events(&self, found: &[Found<'_, '_>]) -> Result<(Vec<Event>, Vec<Option<ExactTime>>), DecodeError> {
         let ids: Vec<NodeId> = found.iter().map(|found| found.place.0).collect();
-        let mut events = Vec::with_capacity(found.len());
+        let (mut events, mut times) = (Vec::with_capacity(found.len()), Vec::with_capacity(found.len()));
         let mut room = MAX_DELIVERY_PAYLOAD_BYTES;
         for element in found {
             let (head, digest) = self.head(element, found.len() > 1)?;
             let body = self.bytes(element.place.0, &ids);
             room = room.checked_sub(body.len()).ok_or(DecodeError::TooLarge { limit: MAX_DELIVERY_PAYLOAD_BYTES })?;
+            times.push(head.occurred_at);
             events.push(self.event(head, digest, body));
         }
-        Ok(events)
+        Ok((events, times))
     }
 
     fn event(&self, head: Head, digest: Digest, body: Vec<u8>) -> Event {
         let Head { identity, weak, event_id, kind, resource, tenant, occurred_at, version, disposition } = head;
+        let occurred_at = occurred_at.map(ExactTime::to_timestamp);
         let kept = |name: &String| Some((name.clone(), self.request.header(name).ok().flatten()?.to_owned()));
         let payload = Payload {
             body,

@@ -23,6 +23,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_PAD_INDIFFERENT;
 use hookbox_core::digest::Digest;
 use hookbox_core::event::{Event, IdentityWindow};
+use hookbox_core::time::ExactTime;
 
 use crate::profile::error::{Flaw, Placed};
 use crate::profile::file::{DocumentFile, ProfileFile};
@@ -46,6 +47,8 @@ pub struct Delivery {
     pub digest: Digest,
     /// In the order of the document; never empty.
     pub events: Vec<Event>,
+    /// When each of them happened, exactly as the provider wrote it: the events themselves keep milliseconds.
+    pub times: Vec<Option<ExactTime>>,
     /// Whether there are several: then a bad one is kept as evidence instead of failing the delivery.
     pub batch: bool,
 }
@@ -196,7 +199,8 @@ impl Decoder {
         let view = View { request, form, bound: &bound, volatile: &[] };
         let found = select::select(&self.rules, &json, &view)?;
         let batch = found.len() > 1;
-        Ok(Delivery { digest, events: reading.events(&found)?, batch })
+        let (events, times) = reading.events(&found)?;
+        Ok(Delivery { digest, events, times, batch })
     }
 
     /// What a request holds, for whoever only wants to know what kind of request it is. Where its body cannot be read,
