@@ -93,7 +93,10 @@ fn judge(vector: &Vector, profiles: &Profiles) -> Result<(), String> {
     let expected = vector.expects_valid().map_err(|error| error.to_string())?;
     let verdict = vector.judge(profiles).map_err(|error| error.to_string())?;
     match (expected, &verdict) {
-        (true, Verdict::Valid { .. }) | (false, Verdict::Invalid(_) | Verdict::Misconfigured(_)) => Ok(()),
+        (true, Verdict::Valid { .. }) => {
+            vector.judge_answer(profiles).map_err(|error| error.to_string())?.map_or(Ok(()), Err)
+        }
+        (false, Verdict::Invalid(_) | Verdict::Misconfigured(_)) => Ok(()),
         (true, verdict) => Err(format!("should be valid, but {}", says(verdict))),
         (false, verdict) => Err(format!("should be invalid, but {}", says(verdict))),
     }

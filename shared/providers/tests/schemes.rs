@@ -230,7 +230,7 @@ fn a_multipart_form_of_mailgun_is_verified_and_read() {
 
 #[test]
 fn a_json_body_of_twilio_is_signed_by_its_hash_or_not_at_all() {
-    let twilio = way("twilio/-");
+    let twilio = way("twilio/auth-token");
     let good = twilio.sample();
     assert!(good.query.as_deref().is_some_and(|query| query.starts_with("bodySHA256=")));
     let mut without = good.clone();
@@ -404,6 +404,9 @@ fn nobody_else_can_sign_for_providers_with_a_private_key() {
     for way in WAYS.iter().filter(|way| !way.is_signable()) {
         let delivery = Delivery::new(b"{}");
         let refused = way.configured.sign(&delivery.request(), Some("id"), &way.signing, NOW);
-        assert_eq!(refused, Err(SignError::OnlyTheProvider), "{}", way.name);
+        let (public_key, only) = (way.provider() == "sendgrid", SignError::OnlyTheProvider);
+        assert_eq!(refused, Err(if public_key { SignError::PrivateKey } else { only }), "{}", way.name);
+        let refused = way.configured.sign_by(&delivery.request(), Some("id"), NOW, &|_| None);
+        assert_eq!(refused, Err(if public_key { SignError::SecretEncoding } else { only }), "{}", way.name);
     }
 }

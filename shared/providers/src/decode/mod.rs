@@ -82,6 +82,8 @@ enum Parse {
 pub(crate) struct Decoder {
     format: Format,
     form_json: Option<String>,
+    /// Whether the query of a request without a body is its form.
+    query_form: bool,
     documents: Vec<Document>,
     rules: Vec<Rule>,
     unsupported: Unsupported,
@@ -124,6 +126,9 @@ impl Decoder {
         if file.body.form_json.is_some() && matches!(format, Format::Json | Format::JsonOrOpaque) {
             return Err(Flaw::new("a JSON body has no fields")).under("form_json").under("body");
         }
+        if file.body.query_form && matches!(format, Format::Json | Format::JsonOrOpaque) {
+            return Err(Flaw::new("a JSON body has no fields")).under("query_form").under("body");
+        }
         let mut names = vec!["body".to_owned()];
         let mut documents = Vec::new();
         for (index, document) in file.document.iter().enumerate() {
@@ -143,6 +148,7 @@ impl Decoder {
         Ok(Self {
             format,
             form_json: file.body.form_json.clone(),
+            query_form: file.body.query_form,
             documents,
             rules: rules
                 .map(|(index, rule)| Rule::compile(rule, &names).at(index).under("event"))
@@ -217,6 +223,9 @@ impl Decoder {
             && let Some(boundary) = request.content_type().and_then(multipart::boundary)
         {
             return Ok(Opened { text: "", form: Some(Form::parse_multipart(request.body, &boundary)?) });
+        }
+        if let Some(query) = request.query.filter(|_| self.query_form && request.body.is_empty()) {
+            return Ok(Opened { text: "", form: Some(Form::parse(query)?) });
         }
         if self.format == Format::JsonOrOpaque && !looks_like_json(request.body) {
             return Ok(Opened { text: "null", form: None });
