@@ -57,6 +57,31 @@ fn a_vector_that_cannot_be_judged_is_a_failure() {
     assert!(Vector::new(json!({"expect": "maybe"})).expects_valid().is_err());
 }
 
+#[test]
+fn a_handshake_of_a_vector_is_judged_by_its_answer() {
+    let profiles = Profiles::built_in();
+    let answer = |vector: Value| Vector::new(vector).judge_answer(&profiles).unwrap();
+    for (provider, name) in [
+        ("zoom", "own_url_validation"),
+        ("slack", "own_url_verification_answer"),
+        ("discord", "own_ping_answer"),
+        ("facebook", "own_verification_answer"),
+    ] {
+        let good = vector(provider, name);
+        assert_eq!(answer(good.clone()), None, "{name}");
+        let mut other = good.clone();
+        other["expected_response"] = json!({"status": 200, "body": "something else"});
+        assert!(answer(other).is_some_and(|why| why.contains("something else")), "{name}");
+        let mut unsigned = good;
+        unsigned["secret"] = json!("another");
+        assert!(answer(unsigned).is_some(), "{name}");
+    }
+    let mut ordinary = vector("zoom", "meeting_started");
+    ordinary["expected_response"] = json!(200);
+    assert_eq!(answer(ordinary).as_deref(), Some("it is no handshake"));
+    assert_eq!(answer(vector("zoom", "meeting_started")), None, "nothing is expected");
+}
+
 /// Schemes that only the provider can sign, and one of their valid vectors with the header that holds its signature.
 const SIGNED_BY_OTHERS: [(&str, &str, &str); 4] = [
     ("sendgrid", "official_valid", "X-Twilio-Email-Event-Webhook-Signature"),

@@ -7,7 +7,7 @@ use crate::profile::error::Flaw;
 /// How a number is meant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Unit {
-    /// Milliseconds where the number is large enough to be after 1973 as such, seconds otherwise.
+    /// By its size: seconds up to the year 5138, then milliseconds, microseconds and nanoseconds.
     #[default]
     Either,
     Seconds,
@@ -44,12 +44,13 @@ impl Unit {
             None => (text, 0),
         };
         let number = Decimal::read(digits, exponent)?;
-        let millis = match self {
-            Self::Seconds => false,
-            Self::Millis => true,
-            Self::Either => number.times_ten_to(0)? >= 100_000_000_000,
+        let power = match (self, number.times_ten_to(0)?) {
+            (Self::Millis, _) | (Self::Either, 100_000_000_000..100_000_000_000_000) => 6,
+            (Self::Either, 100_000_000_000_000..100_000_000_000_000_000) => 3,
+            (Self::Either, 100_000_000_000_000_000..) => 0,
+            (Self::Seconds | Self::Either, _) => 9,
         };
-        ExactTime::from_nanos(number.times_ten_to(if millis { 6 } else { 9 })?)
+        ExactTime::from_nanos(number.times_ten_to(power)?)
     }
 }
 
@@ -88,6 +89,8 @@ mod tests {
             ("1760000000", Some("2025-10-09T08:53:20.000Z")),
             ("1760000000000", Some("2025-10-09T08:53:20.000Z")),
             ("1760000000123.456", Some("2025-10-09T08:53:20.123456Z")),
+            ("1760000000123456", Some("2025-10-09T08:53:20.123456Z")),
+            ("1760000000123456789", Some("2025-10-09T08:53:20.123456789Z")),
             ("1521472262.908181", Some("2018-03-19T15:11:02.908181Z")),
             ("1521472262.9", Some("2018-03-19T15:11:02.900Z")),
             ("1521472262.123456789123", Some("2018-03-19T15:11:02.123456789Z")),
@@ -102,7 +105,7 @@ mod tests {
             ("2025-10-09T08:53:20.5", Some("2025-10-09T08:53:20.500Z")),
             ("Thu, 09 Oct 2025 08:53:20 +0000", Some("2025-10-09T08:53:20.000Z")),
             ("yesterday", None),
-            ("99999999999999999999", None),
+            ("999999999999999999999999999999", None),
             ("1e400", None),
             ("1e2147483647", None),
             ("1.2.3", None),
