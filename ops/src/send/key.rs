@@ -19,9 +19,8 @@ impl PrivateKey {
         if !["ed25519", "ecdsa-p256"].contains(&scheme) || !text.contains("-----BEGIN") {
             return None;
         }
-        let der = match PrivatePkcs8KeyDer::from_pem_slice(text.as_bytes()) {
-            Ok(der) => der,
-            Err(_) => return Some(Err("the PEM holds no private key (`BEGIN PRIVATE KEY`)".to_owned())),
+        let Ok(der) = PrivatePkcs8KeyDer::from_pem_slice(text.as_bytes()) else {
+            return Some(Err("the PEM holds no private key (`BEGIN PRIVATE KEY`)".to_owned()));
         };
         let der = der.secret_pkcs8_der();
         let key = if scheme == "ed25519" {
@@ -54,8 +53,8 @@ fn algorithm(scheme: &str) -> &'static str {
 /// How to make a pair of keys for a scheme that verifies with a public one.
 pub(crate) fn how_to_make_a_pair(scheme: &str) -> Option<String> {
     let (options, public) = match scheme {
-        "ed25519" => ("-algorithm ED25519", "tail -c 32 | xxd -p -c 64"),
-        "ecdsa-p256" => ("-algorithm EC -pkeyopt ec_paramgen_curve:P-256", "base64 -w 0"),
+        "ed25519" => ("-algorithm ED25519", "tail -c 32 | od -An -vtx1 | tr -d ' \\n'"),
+        "ecdsa-p256" => ("-algorithm EC -pkeyopt ec_paramgen_curve:P-256", "openssl base64 -A"),
         _ => return None,
     };
     Some(format!(
@@ -91,7 +90,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// Pairs made with openssl 3, as it writes them (DER in base64), and their public halves as SendGrid and Discord show them.
+    /// Pairs made with openssl 3, as it writes them (DER in base64), and their public halves as sendgrid and discord show them.
     pub(in crate::send) const P256: &str = "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgRJZpS5+K+x59AjdfLrMvGzb57euanv1mZBmMxW3oF0mhRANCAAQh0rhGnS8bKVOPcwQFaHlwlxpQJFDSlLRtP+RE+PKU9842A5r321aM0Ub924nRCEiW4t44NwO+mrIwUZzP5SrW";
     pub(in crate::send) const P256_PUBLIC: &str = "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEIdK4Rp0vGylTj3MEBWh5cJcaUCRQ0pS0bT/kRPjylPfONgOa99tWjNFG/duJ0QhIluLeODcDvpqyMFGcz+Uq1g==";
     pub(in crate::send) const ED25519: &str = "MC4CAQAwBQYDK2VwBCIEIDyztIHIK8S83fCMTO70grA6QQCn+ey0OymNbCJRbCk5";
@@ -127,7 +126,8 @@ pub(super) mod tests {
         let point = &public[public.len() - 65..];
         let verified = UnparsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, point).verify(b"x", &signed("ecdsa-p256", P256));
         assert!(verified.is_ok());
-        let key: Vec<u8> = (0..32).map(|at| u8::from_str_radix(&ED25519_PUBLIC[2 * at..2 * at + 2], 16).unwrap()).collect();
+        let key: Vec<u8> =
+            (0..32).map(|at| u8::from_str_radix(&ED25519_PUBLIC[2 * at..2 * at + 2], 16).unwrap()).collect();
         assert!(UnparsedPublicKey::new(&EDDSA, key).verify(b"x", &signed("ed25519", ED25519)).is_ok());
     }
 }

@@ -31,10 +31,10 @@ pub use summary::{Outcome, Summary};
 /// Secrets and settings are those of the integration in hookbox.toml; the secret is read with your own environment or
 /// credentials. With --times the same delivery is sent again and again, which is what providers do.
 ///
-/// Where the provider signs with a private key and the integration's secret is the public one (Discord, SendGrid), make a
-/// pair of your own: the integration names its public half, and --secret a private key in PEM (PKCS #8). Discord's may
-/// also be the 32 bytes of the seed in hexadecimal digits, a Standard Webhooks sender's `whsk_` and base64. What is signed
-/// with a key that the endpoint fetches from the provider (Amazon SNS, PayPal, Google Pub/Sub) only the provider can send:
+/// Where the provider signs with a private key and the integration's secret is the public one (discord, sendgrid), make a
+/// pair of your own: the integration names its public half, and --secret a private key in PEM (PKCS #8). For discord it may
+/// also be the 32 bytes of the seed in hexadecimal digits, for Standard Webhooks `whsk_` and base64. What is signed
+/// with a key that the endpoint fetches from the provider (aws-sns, paypal, google-pubsub) only the provider can send:
 /// then the command says how to have it send something.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -94,7 +94,7 @@ Examples:
   hookbox send github --account main --secret env:GITHUB_SECRET --body push.json --output json
 
   openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out key.pem
-  openssl pkey -in key.pem -pubout -outform DER | base64 -w 0     # the secret of sendgrid/test
+  openssl pkey -in key.pem -pubout -outform DER | openssl base64 -A     # its secret
   KEY=$(cat key.pem) hookbox send sendgrid --account test --secret env:KEY
 
 Exit codes: 0 every answer was 2xx, 1 one was not, 2 wrong usage, 3 nothing could be sent.";

@@ -21,7 +21,7 @@ const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const SEED: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
 const PUBLIC: &str = "03a107bff3ce10be1d70dd18e74bc09967e4d6309ba50d5f1ddc8664125531b8";
 
-/// Thumbtack sends a user and a password, Adyen's keys are hexadecimal digits, and Discord's and SendGrid's are pairs.
+/// Thumbtack sends a user and a password, Adyen's keys are hexadecimal digits, and those of discord and sendgrid are pairs.
 fn secret(provider: &str) -> &'static str {
     match provider {
         "sendgrid" => Box::leak(pem(P256).into_boxed_str()),

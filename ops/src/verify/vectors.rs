@@ -157,6 +157,11 @@ mod tests {
             vector(json!({"name": null, "expect": "perhaps"})),
             vector(json!({"name": "own header", "signature_header": "X-Sig", "headers": {"X-Sig": SIGNATURE}})),
             vector(json!({"name": "own header only", "signature_header": "X-Sig"})),
+            vector(json!({"name": "two secrets", "secret": ["another", "key"]})),
+            vector(
+                json!({"name": "header twice", "headers": {"X-Acme-Signature": [SIGNATURE, SIGNATURE]}, "expect": "invalid"})
+            ),
+            vector(json!({"name": "no handshake", "expected_response": 200})),
             7,
         ]);
         write("acme.json", &vectors.to_string());
@@ -171,8 +176,8 @@ mod tests {
         insta::assert_snapshot!(captured.out());
         let (_, captured) = ran(folder.path(), &profiles, Format::Json);
         let json = captured.json();
-        assert_eq!((&json["passed"], &json["failed"]), (&json!(4), &json!(8)));
-        assert_eq!(json["failures"].as_array().unwrap().len(), 8);
+        assert_eq!((&json["passed"], &json["failed"]), (&json!(6), &json!(9)));
+        assert_eq!(json["failures"].as_array().unwrap().len(), 9);
     }
 
     #[test]

@@ -94,7 +94,10 @@ impl Vector {
         let now = self.value["now"].as_i64().map(Timestamp::from_seconds);
         let configured = self.configured(profiles, now.is_some())?;
         let headers = self.value["headers"].as_object().ok_or(VectorError::Format("headers"))?;
-        let headers = headers.iter().map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
+        let several = |value: &Value| value.as_array().cloned().unwrap_or_else(|| vec![value.clone()]);
+        let headers =
+            headers.iter().flat_map(|(name, value)| several(value).into_iter().map(move |value| (name, value)));
+        let headers = headers.map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
         let body = self.text("body_b64").and_then(|text| STANDARD.decode(text).ok());
         // A fragment is never sent.
         let url = self.text("url").map(|url| url.split('#').next().unwrap_or_default());
@@ -103,14 +106,17 @@ impl Vector {
             Some((url, query)) => (Some(url), Some(query)),
         };
         let method = self.text("method").ok_or(VectorError::Format("method"))?;
-        let secret = self.text("secret").unwrap_or_default();
         let by_token = method == "GET" && configured.wants_token() && self.value.get("expected_response").is_some();
-        let token = if by_token && !secret.starts_with("verify_token:") { "verify_token:" } else { "" };
+        let secrets = several(&self.value["secret"]).into_iter().filter_map(|secret| {
+            let text = secret.as_str().unwrap_or_default();
+            let prefix = if by_token && !text.starts_with("verify_token:") { "verify_token:" } else { "" };
+            // An empty secret is none at all.
+            Secret::new(text).and_then(|_| Secret::new(format!("{prefix}{text}"))).ok()
+        });
         Ok(Case {
             headers: headers.collect::<Option<_>>().ok_or(VectorError::Format("headers"))?,
             body: body.ok_or(VectorError::Format("body_b64"))?,
-            // An empty secret is none at all.
-            secrets: Secret::new(secret).and_then(|_| Secret::new(format!("{token}{secret}"))).into_iter().collect(),
+            secrets: secrets.collect(),
             now: now.unwrap_or(Timestamp::from_millis(0)),
             configured,
             method,
@@ -163,7 +169,9 @@ impl Vector {
 
     /// Whether nobody has the certificate that the request was signed with, but the text that it signs is known.
     fn is_without_certificate(&self) -> bool {
-        self.text("scheme") == Some("paypal-rsa") && self.text("cert_pem").is_none() && self.text("signed_string").is_some()
+        self.text("scheme") == Some("paypal-rsa")
+            && self.text("cert_pem").is_none()
+            && self.text("signed_string").is_some()
     }
 
     /// Judges what is signed instead of the signature.

@@ -33,7 +33,9 @@ impl Unit {
         let utc = text.strip_suffix(" UTC").unwrap_or(text);
         ExactTime::parse_rfc3339(text)
             .or_else(|| ExactTime::parse_rfc3339(&format!("{utc}Z")))
-            .or_else(|| text.rsplit_once(' ').and_then(|(at, offset)| ExactTime::parse_rfc3339(&format!("{at}{offset}"))))
+            .or_else(|| {
+                text.rsplit_once(' ').and_then(|(at, offset)| ExactTime::parse_rfc3339(&format!("{at}{offset}")))
+            })
             .or_else(|| ExactTime::parse_rfc2822(text))
     }
 

@@ -99,7 +99,8 @@ impl Profiles {
     /// The parameters of the first way to verify that files of signed requests call by this name, whosever it is.
     pub(crate) fn scheme_for_vectors(&self, name: &str) -> Option<serde_json::Map<String, serde_json::Value>> {
         let providers = self.names().into_iter().filter_map(|name| name.parse::<Provider>().ok());
-        providers.filter_map(|provider| self.get(&provider).ok()?.and_then(|profile| profile.parameters_for_vectors(name))).next()
+        let of = |provider: &Provider| self.get(provider).ok()??.parameters_for_vectors(name);
+        providers.into_iter().find_map(|provider| of(&provider))
     }
 
     /// The text of a built-in profile, to start one's own from.

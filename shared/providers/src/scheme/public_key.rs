@@ -65,7 +65,9 @@ impl PublicKey {
         let messages: Vec<Vec<u8>> = carried.texts.iter().map(|text| concatenated(text)).collect();
         let mut search = Search::new();
         for (index, key) in keys.iter().enumerate() {
-            for (message, signature) in messages.iter().flat_map(|message| carried.signatures.iter().map(move |s| (message, s))) {
+            for (message, signature) in
+                messages.iter().flat_map(|message| carried.signatures.iter().map(move |s| (message, s)))
+            {
                 search.note(index, Choice::from(u8::from(key.verifies(message, signature))));
             }
         }
