@@ -193,13 +193,19 @@ impl Vector {
             Some(encoding @ ("hex" | "base64")) if keyed => Some(encoding),
             _ => None,
         };
+        let names_header =
+            keyed && scheme != "body-fields" || ["url-form", "ed25519", "ecdsa-p256", "token"].contains(&scheme);
         let overridden = [
             ("key_encoding", key_encoding),
-            ("header", self.text("signature_header")),
+            ("header", self.text("signature_header").filter(|_| names_header)),
             ("audience", self.text("expected_audience").filter(|_| scheme == "oidc")),
             ("email", self.text("expected_email").filter(|_| scheme == "oidc")),
             ("trusted", self.text("cert_pem").filter(|_| scheme == "paypal")),
         ];
+        let family = self.text("signature_header").and_then(|header| header.strip_suffix("signature"));
+        if let Some(family) = family.filter(|_| scheme == "standard-webhooks") {
+            parameters.insert("header_prefixes".into(), vec![family].into());
+        }
         parameters.extend(overridden.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?.into()))));
     }
 

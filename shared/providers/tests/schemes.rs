@@ -58,6 +58,25 @@ fn a_vector_that_cannot_be_judged_is_a_failure() {
 }
 
 #[test]
+fn a_vector_names_its_header_where_the_scheme_has_one_to_name() {
+    for (provider, name, header) in [
+        ("standard-webhooks", "own_svix_ok", "svix-signature"),
+        ("gitlab", "secret_token", "X-Gitlab-Token"),
+        ("twilio", "own_multi", "X-Twilio-Signature"),
+        ("discord", "own_uppersig", "X-Signature-Ed25519"),
+        ("thumbtack", "basic_ok", "Authorization"),
+        ("mailgun", "own_swapped", "none"),
+    ] {
+        let mut named = vector(provider, name);
+        named["signature_header"] = json!(header);
+        assert!(matches!(judge(named.clone()), Verdict::Valid { .. }), "{provider}");
+        named["signature_header"] = json!("X-Other-signature");
+        let has_one = !["thumbtack", "mailgun"].contains(&provider);
+        assert_eq!(matches!(judge(named), Verdict::Valid { .. }), !has_one, "{provider}");
+    }
+}
+
+#[test]
 fn a_handshake_of_a_vector_is_judged_by_its_answer() {
     let profiles = Profiles::built_in();
     let answer = |vector: Value| Vector::new(vector).judge_answer(&profiles).unwrap();

@@ -96,11 +96,13 @@ impl Profiles {
         names
     }
 
-    /// The parameters of the first way to verify that files of signed requests call by this name, whosever it is.
+    /// The parameters of the first way to verify that files of signed requests call by this name: of the provider that it
+    /// is called after, or whosever it is.
     pub(crate) fn scheme_for_vectors(&self, name: &str) -> Option<serde_json::Map<String, serde_json::Value>> {
-        let providers = self.names().into_iter().filter_map(|name| name.parse::<Provider>().ok());
+        let (own, others): (Vec<_>, Vec<_>) = self.names().into_iter().partition(|provider| name.starts_with(provider));
+        let mut providers = own.into_iter().chain(others).filter_map(|provider| provider.parse::<Provider>().ok());
         let of = |provider: &Provider| self.get(provider).ok()??.parameters_for_vectors(name);
-        providers.into_iter().find_map(|provider| of(&provider))
+        providers.find_map(|provider| of(&provider))
     }
 
     /// The text of a built-in profile, to start one's own from.
