@@ -14,10 +14,10 @@ use crate::apply::{self, ApplyArgs};
 use crate::decode::{self, DecodeArgs};
 use crate::dlq::{self, DlqListArgs};
 use crate::failure::{Answer, Failure};
-use crate::jobs::{self, DismissArgs, ReplayArgs};
+use crate::jobs::{self, DismissArgs, FailedArgs, JobsListArgs, ReplayArgs};
 use crate::pauses::{self, PauseArgs, PausesListArgs, ResumeArgs};
 use crate::providers::{self, ProvidersArgs};
-use crate::receipts::{self, ShowArgs};
+use crate::receipts::{self, ListArgs, ShowArgs, TimelineArgs};
 use crate::sandbox::{self, SandboxArgs};
 use crate::send::{self, SendArgs};
 use crate::terminal::{Colour, Format, Terminal};
@@ -62,7 +62,7 @@ fn names_an_output(error: &clap::Error) -> bool {
 #[command(next_help_heading = "Output")]
 struct Global {
     /// How the answer is written: for people or for programs
-    #[arg(long, value_enum, global = true, default_value_t, value_name = "table|json", hide_possible_values = true)]
+    #[arg(long, value_enum, global = true, default_value_t, value_name = "table|json|jsonl", hide_possible_values = true)]
     output: Format,
     /// Show times in UTC instead of this machine's time zone
     #[arg(long, global = true)]
@@ -89,6 +89,10 @@ enum Command {
     /// Look at receipts
     #[command(subcommand)]
     Receipts(Receipts),
+    /// Look at jobs
+    #[command(subcommand)]
+    Jobs(Jobs),
+    Failed(FailedArgs),
     /// Look at what waits for a person
     #[command(subcommand)]
     Dlq(Dlq),
@@ -110,7 +114,14 @@ enum Command {
 
 #[derive(Debug, Subcommand)]
 enum Receipts {
+    List(ListArgs),
     Show(ShowArgs),
+    Timeline(TimelineArgs),
+}
+
+#[derive(Debug, Subcommand)]
+enum Jobs {
+    List(JobsListArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -161,13 +172,17 @@ async fn run(cli: Cli) -> Result<Answer, Failure> {
         }
         Command::Decode(args) => decode::run(&args, &mut terminal),
         Command::Providers(args) => providers::run(&args, &mut terminal),
+        Command::Receipts(Receipts::List(args)) => receipts::list(&args, clock, &mut terminal).await,
         Command::Receipts(Receipts::Show(args)) => receipts::run(&args, &mut terminal).await,
-        Command::Dlq(Dlq::List(args)) => dlq::run(&args, clock, &mut terminal).await,
+        Command::Receipts(Receipts::Timeline(args)) => receipts::timeline(&args, clock, &mut terminal).await,
+        Command::Jobs(Jobs::List(args)) => jobs::list(&args, clock, &mut terminal).await,
+        Command::Failed(args) => jobs::failed(&args, clock, &mut terminal).await,
+        Command::Dlq(Dlq::List(args)) => dlq::run(&args, &mut terminal).await,
         Command::Replay(args) => jobs::replay(&args, clock, &mut terminal).await,
         Command::Dismiss(args) => jobs::dismiss(&args, clock, &mut terminal).await,
         Command::Pause(args) => pauses::pause(&args, clock, &mut terminal).await,
         Command::Resume(args) => pauses::resume(&args, clock, &mut terminal).await,
-        Command::Pauses(PausesCommand::List(args)) => pauses::list(&args, clock, &mut terminal).await,
+        Command::Pauses(PausesCommand::List(args)) => pauses::list(&args, &mut terminal).await,
         Command::Sandbox(args) => sandbox::run(args, clock, SharedAsyncSleep::new(TokioSleep::new()), terminal).await,
         Command::Completions { shell } => {
             let mut script = Vec::new();
@@ -199,7 +214,11 @@ mod tests {
             &["decode"],
             &["providers"],
             &["providers", "show"],
+            &["receipts", "list"],
             &["receipts", "show"],
+            &["receipts", "timeline"],
+            &["jobs", "list"],
+            &["failed"],
             &["dlq", "list"],
             &["replay"],
             &["dismiss"],

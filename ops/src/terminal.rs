@@ -14,8 +14,10 @@ pub enum Format {
     /// For people.
     #[default]
     Table,
-    /// For programs.
+    /// For programs: one document.
     Json,
+    /// For programs: a document a line, and of a list one for each of its entries.
+    Jsonl,
 }
 
 /// When colours are used.
@@ -101,8 +103,19 @@ impl Terminal {
 
     /// Writes the answer for programs.
     pub fn say_json(&mut self, value: &impl serde::Serialize) -> io::Result<()> {
-        let text = serde_json::to_string_pretty(value).map_err(io::Error::other)?;
-        self.say(text)
+        let text = match self.format {
+            Format::Jsonl => serde_json::to_string(value),
+            Format::Json | Format::Table => serde_json::to_string_pretty(value),
+        };
+        self.say(text.map_err(io::Error::other)?)
+    }
+
+    /// Writes a list for programs: its entries line by line, or else `whole`, the document that holds them.
+    pub fn say_list<T: serde::Serialize>(&mut self, entries: &[T], whole: &impl serde::Serialize) -> io::Result<()> {
+        if self.format != Format::Jsonl {
+            return self.say_json(whole);
+        }
+        entries.iter().try_for_each(|entry| self.say_json(entry))
     }
 
     /// Writes a note that is not part of the answer.

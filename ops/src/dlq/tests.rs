@@ -116,7 +116,7 @@ async fn scene() -> (Table, Sqs, TestClock) {
 }
 
 async fn listed(table: &Table, sqs: &Sqs, clock: &TestClock, format: Format, limit: u32) -> String {
-    let list = List::make(table, &sqs.queue().await, limit, clock.now()).await.unwrap();
+    let list = List::make(table, &sqs.queue().await, limit).await.unwrap();
     let (mut terminal, captured) = terminal(format);
     list.show(&mut terminal).unwrap();
     captured.out()
@@ -207,7 +207,7 @@ async fn a_queue_that_cannot_be_seen_is_not_an_empty_queue() {
     for (fails_from, seen) in [(1, 0), (2, 2)] {
         sqs.0.lock().unwrap().fails_from = Some(fails_from);
         sqs.0.lock().unwrap().looks = 0;
-        let failure = List::make(&table, &sqs.queue().await, 100, clock.now()).await.unwrap_err();
+        let failure = List::make(&table, &sqs.queue().await, 100).await.unwrap_err();
         assert_eq!(failure.code(), 3);
         let text = failure.to_string();
         assert!(text.contains("the queue does not exist") && text.contains("--dead-letter-queue-url"), "{text}");

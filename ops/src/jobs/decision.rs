@@ -92,7 +92,7 @@ impl Decision<'_> {
             let written = table.ledger.write_job_audited(&loaded, &before, &after, &audit).await;
             written.map_err(|error| self.not_written(&error, table))?;
         }
-        if terminal.format() == Format::Json {
+        if terminal.format() != Format::Table {
             let (job, decision, round) = (self.job.to_string(), self.verb.name(), after.round);
             terminal.say_json(&Report { job, decision, before: was, after: becomes, round, written: write })?;
         } else if write {

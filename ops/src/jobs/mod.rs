@@ -1,6 +1,8 @@
-//! `hookbox replay` and `hookbox dismiss`: what a person decides about a job.
+//! `hookbox jobs`, `hookbox failed`, `hookbox replay` and `hookbox dismiss`: how jobs stand, and what a person decides
+//! about them.
 
 mod decision;
+mod list;
 
 use std::sync::Arc;
 
@@ -14,6 +16,8 @@ use crate::deed::WriteArgs;
 use crate::failure::{Answer, Failure};
 use crate::terminal::Terminal;
 pub use decision::{Decision, Verb};
+pub(crate) use list::OPEN;
+pub use list::{FailedArgs, JobState, Jobs, JobsListArgs, WhichArgs, failed, list};
 
 /// Replay a job: ask for the same effect again, under the same key
 ///

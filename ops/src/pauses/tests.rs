@@ -38,7 +38,7 @@ async fn scene() -> (Table, TestClock) {
 
 async fn listed(table: &Table, clock: &TestClock, format: Format) -> String {
     let (mut terminal, captured) = terminal(format);
-    show(&Pauses::read(table, clock.now()).await.unwrap(), &mut terminal).unwrap();
+    show(&Pauses::read(table).await.unwrap(), &mut terminal).unwrap();
     captured.out()
 }
 
@@ -121,7 +121,7 @@ async fn what_is_only_looked_at_or_not_confirmed_stays_paused() {
     assert_eq!(failure.code(), 1);
     let failure = change(&deliver, Intent::Ask).resume(&table, &clock, &mut nobody).await.unwrap_err();
     assert_eq!(failure.code(), 2, "nobody can be asked");
-    assert_eq!(Pauses::read(&table, clock.now()).await.unwrap().standing.len(), 1);
+    assert_eq!(Pauses::read(&table).await.unwrap().standing.len(), 1);
     assert_eq!(audit(&table).await, [[""; 6]; 0]);
 }
 
@@ -158,7 +158,7 @@ async fn pausing_is_asked_for_done_once_and_recorded() {
     paused stripe/demo deliver: its jobs are held until it is resumed
     hookbox resume --provider stripe --account demo --operation deliver
     ");
-    let standing = Pauses::read(&table, clock.now()).await.unwrap().standing;
+    let standing = Pauses::read(&table).await.unwrap().standing;
     assert_eq!((standing.len(), standing[0].pause.reason.as_str()), (1, "new token"));
 
     let again = change(&deliver, Intent::Write).pause(&table, &clock, &mut terminal).await.unwrap_err();

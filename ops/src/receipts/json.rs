@@ -245,7 +245,7 @@ impl<'a> AuditLine<'a> {
 }
 
 /// The state of a receipt as it is shown, and why it has no jobs.
-pub(super) fn state(disposition: &Disposition) -> (&'static str, Option<&str>) {
+pub(crate) fn state(disposition: &Disposition) -> (&'static str, Option<&str>) {
     match disposition {
         Disposition::Accepted => ("accepted", None),
         Disposition::Ignored(reason) => ("ignored", Some(reason)),

@@ -7,7 +7,10 @@ use hookbox_core::receipt::Conflict;
 use hookbox_core::surroundings::Clock as _;
 use hookbox_ledger::test_support::TestClock;
 
-use super::*;
+use super::super::*;
+use crate::connection::Table;
+use crate::failure::{Answer, Failure};
+use crate::terminal::Format;
 use crate::testing::{arrival, attempt, begin, clock, event, held, ingest, load, pause as put_pause, table, terminal};
 
 async fn shown(wanted: &Wanted, table: &Table) -> String {

@@ -1,0 +1,2 @@
+mod decision;
+mod list;
