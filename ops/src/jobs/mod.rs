@@ -16,7 +16,6 @@ use crate::deed::WriteArgs;
 use crate::failure::{Answer, Failure};
 use crate::terminal::Terminal;
 pub use decision::{Decision, Verb};
-pub(crate) use list::OPEN;
 pub use list::{FailedArgs, JobState, Jobs, JobsListArgs, WhichArgs, failed, list};
 
 /// Replay a job: ask for the same effect again, under the same key

@@ -6,6 +6,7 @@ use hookbox_core::outcome::{Outcome, Report};
 use hookbox_core::surroundings::Clock as _;
 use hookbox_ledger::test_support::TestClock;
 
+use super::super::list::OPEN;
 use super::super::*;
 use crate::connection::Table;
 use crate::terminal::Format;
