@@ -14,7 +14,7 @@ use crate::apply::{self, ApplyArgs};
 use crate::decode::{self, DecodeArgs};
 use crate::dlq::{self, DlqListArgs};
 use crate::failure::{Answer, Failure};
-use crate::jobs::{self, DismissArgs, FailedArgs, JobsListArgs, ReplayArgs};
+use crate::jobs::{self, DismissArgs, FailedArgs, JobsListArgs, JobsShowArgs, ReplayArgs};
 use crate::pauses::{self, PauseArgs, PausesListArgs, ResumeArgs};
 use crate::providers::{self, ProvidersArgs};
 use crate::receipts::{self, ListArgs, ShowArgs, TimelineArgs};
@@ -122,6 +122,7 @@ enum Receipts {
 #[derive(Debug, Subcommand)]
 enum Jobs {
     List(JobsListArgs),
+    Show(JobsShowArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -176,6 +177,7 @@ async fn run(cli: Cli) -> Result<Answer, Failure> {
         Command::Receipts(Receipts::Show(args)) => receipts::run(&args, &mut terminal).await,
         Command::Receipts(Receipts::Timeline(args)) => receipts::timeline(&args, clock, &mut terminal).await,
         Command::Jobs(Jobs::List(args)) => jobs::list(&args, clock, &mut terminal).await,
+        Command::Jobs(Jobs::Show(args)) => jobs::show(&args, &mut terminal).await,
         Command::Failed(args) => jobs::failed(&args, clock, &mut terminal).await,
         Command::Dlq(Dlq::List(args)) => dlq::run(&args, &mut terminal).await,
         Command::Replay(args) => jobs::replay(&args, clock, &mut terminal).await,
@@ -218,6 +220,7 @@ mod tests {
             &["receipts", "show"],
             &["receipts", "timeline"],
             &["jobs", "list"],
+            &["jobs", "show"],
             &["failed"],
             &["dlq", "list"],
             &["replay"],

@@ -96,7 +96,7 @@ async fn in_review(event_id: &str, table: &Table, clock: &TestClock) -> JobKey {
 
 /// Two jobs in review, one of them with two notices; a notice of a job that is done; one of a job that is not there;
 /// and poison.
-async fn scene() -> (Table, Sqs, TestClock) {
+async fn scene() -> (Table, Sqs) {
     let clock = clock();
     let table = table(&clock).await;
     let noticed = in_review("evt_1", &table, &clock).await;
@@ -112,7 +112,7 @@ async fn scene() -> (Table, Sqs, TestClock) {
         Message::wake_up(missing).to_json(),
         "{\"card\": \"4111 1111\"}".to_owned(),
     ]);
-    (table, sqs, clock)
+    (table, sqs)
 }
 
 async fn listed(table: &Table, sqs: &Sqs, format: Format, limit: u32) -> String {
@@ -124,7 +124,7 @@ async fn listed(table: &Table, sqs: &Sqs, format: Format, limit: u32) -> String 
 
 #[tokio::test]
 async fn jobs_in_review_are_joined_with_their_notices() {
-    let (table, sqs, clock) = scene().await;
+    let (table, sqs) = scene().await;
     let out = listed(&table, &sqs, Format::Table, 100).await;
     insta::assert_snapshot!(out);
     assert!(!out.contains("4111"), "poison is not repeated");
@@ -135,7 +135,7 @@ async fn jobs_in_review_are_joined_with_their_notices() {
 
 #[tokio::test]
 async fn programs_get_the_list_as_json() {
-    let (table, sqs, clock) = scene().await;
+    let (table, sqs) = scene().await;
     let out = listed(&table, &sqs, Format::Json, 100).await;
     insta::assert_snapshot!(out);
 }
@@ -187,7 +187,7 @@ async fn an_index_that_is_behind_lists_nothing() {
 
 #[tokio::test]
 async fn a_limit_is_said() {
-    let (table, sqs, clock) = scene().await;
+    let (table, sqs) = scene().await;
     let out = listed(&table, &sqs, Format::Table, 1).await;
     assert!(out.contains("in review (there are more: --limit)"), "{out}");
 }
@@ -203,7 +203,7 @@ async fn nothing_is_said_to_be_nothing() {
 
 #[tokio::test]
 async fn a_queue_that_cannot_be_seen_is_not_an_empty_queue() {
-    let (table, sqs, clock) = scene().await;
+    let (table, sqs) = scene().await;
     for (fails_from, seen) in [(1, 0), (2, 2)] {
         sqs.0.lock().unwrap().fails_from = Some(fails_from);
         sqs.0.lock().unwrap().looks = 0;

@@ -14,9 +14,22 @@ use hookbox_core::transition::replay::ForgottenKey;
 use crate::connection::TableArgs;
 use crate::deed::WriteArgs;
 use crate::failure::{Answer, Failure};
+use crate::receipts;
 use crate::terminal::Terminal;
 pub use decision::{Decision, Verb};
 pub use list::{FailedArgs, JobState, Jobs, JobsListArgs, WhichArgs, failed, list};
+
+/// Show one job with its attempts and what people decided about it
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = SHOW_EXAMPLES)]
+pub struct JobsShowArgs {
+    /// The job's key, as `jobs list` and `dlq list` have it
+    #[arg(value_name = "JOB")]
+    pub job: JobKey,
+    /// Where the table is.
+    #[command(flatten)]
+    pub table: TableArgs,
+}
 
 /// Replay a job: ask for the same effect again, under the same key
 ///
@@ -60,6 +73,12 @@ pub struct DismissArgs {
     pub table: TableArgs,
 }
 
+const SHOW_EXAMPLES: &str = "\
+Example:
+  hookbox jobs show 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08:deliver:v1
+
+Exit codes: 0 shown, 1 there is none, 2 wrong usage, 3 could not look.";
+
 const REPLAY_EXAMPLES: &str = "\
 Examples:
   hookbox replay 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08:deliver:v1 \\
@@ -76,6 +95,11 @@ Example:
 
 Exit codes: 0 dismissed (with --dry-run: it would be), 1 no such job or not confirmed, 2 wrong usage,
 3 it is not in review, or could not look.";
+
+/// Runs `hookbox jobs show`.
+pub async fn show(args: &JobsShowArgs, terminal: &mut Terminal) -> Result<Answer, Failure> {
+    receipts::show_job(&args.job, &args.table.connect().await?, terminal).await
+}
 
 /// Runs `hookbox replay`.
 pub async fn replay(args: &ReplayArgs, clock: Arc<dyn Clock>, terminal: &mut Terminal) -> Result<Answer, Failure> {

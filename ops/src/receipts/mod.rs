@@ -9,6 +9,7 @@ mod view;
 pub use list::{ListArgs, Receipts, list};
 pub use show::{ShowArgs, Wanted, run, show};
 pub use timeline::{Moment, TimelineArgs, timeline};
+pub(crate) use show::show_job;
 pub(crate) use view::tone;
 
 #[cfg(test)]

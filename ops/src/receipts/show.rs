@@ -126,6 +126,32 @@ pub async fn show(wanted: &Wanted, table: &Table, terminal: &mut Terminal) -> Re
     Ok(Answer::Yes)
 }
 
+/// Shows one job of a receipt, with what people decided about it.
+pub(crate) async fn show_job(key: &JobKey, table: &Table, terminal: &mut Terminal) -> Result<Answer, Failure> {
+    let attempted = format!("show the job {key}");
+    let loaded = read(&key.receipt, table).await?;
+    let Some(mut loaded) = loaded else {
+        let trouble = Trouble::new(attempted, "there is no such receipt");
+        return Err(Failure::Refused(trouble.advise("it may have expired, or belong to another table")));
+    };
+    if let Some(error) = loaded.unreadable_job(key) {
+        return Err(Failure::CouldNotLook(Trouble::new(attempted, error)));
+    }
+    loaded.jobs.retain(|job| job.key == *key);
+    let on = key.to_string();
+    loaded.audit.retain(|deed| deed.on.as_ref() == Some(&on));
+    let pauses = pauses_of(&loaded, table).await?;
+    let Some(job) = loaded.jobs.first() else {
+        let trouble = Trouble::new(attempted, "the receipt has no such job");
+        return Err(Failure::Refused(trouble.advise(format!("hookbox receipts show {}", key.receipt))));
+    };
+    match terminal.format() {
+        Format::Json | Format::Jsonl => terminal.say_json(&json::JobSheet::of(job, &loaded, &pauses))?,
+        Format::Table => view::show_sheet(job, &loaded, &pauses, terminal)?,
+    }
+    Ok(Answer::Yes)
+}
+
 /// Reads a folder.
 pub(super) async fn read(id: &ReceiptId, table: &Table) -> Result<Option<Loaded>, Failure> {
     table.ledger.load(id).await.map_err(|error| table.failure(&format!("read the receipt {id}"), &error))

@@ -87,3 +87,27 @@ async fn jobs_are_shown_to_people_and_to_programs() {
         insta::assert_snapshot!(format!("list_{format:?}"), format!("{}--- notes\n{}", captured.out(), captured.notes()));
     }
 }
+
+#[tokio::test]
+async fn one_job_is_shown_with_what_was_decided_about_it_alone() {
+    let clock = clock();
+    let table = table(&clock).await;
+    let receipt = ingest(&event("evt_1", "payment_intent.succeeded"), &table, &clock).await;
+    let keys = ["deliver", "audit"].map(|operation| JobKey::first(receipt, operation.parse().unwrap()));
+    for key in &keys {
+        attempt(key, &Report::new(Outcome::Permanent, "http-422", "no such contact"), &table, &clock).await;
+        let (mut terminal, _) = terminal(Format::Table);
+        let author = crate::deed::Author::Named("jane".to_owned());
+        let (verb, intent) = (Verb::Replay(ForgottenKey::Refuse), crate::deed::Intent::Write);
+        let decision = Decision { job: key, verb, reason: "mended there", intent, author };
+        decision.carry_out(&table, &clock, &mut terminal).await.unwrap();
+    }
+    for format in [Format::Table, Format::Json] {
+        let (mut terminal, captured) = terminal(format);
+        assert_eq!(receipts::show_job(&keys[0], &table, &mut terminal).await.unwrap(), Answer::Yes);
+        insta::assert_snapshot!(format!("show_{format:?}"), captured.out());
+    }
+    let (mut terminal, _) = terminal(Format::Table);
+    let none = JobKey::first(receipt, "other".parse().unwrap());
+    assert_eq!(receipts::show_job(&none, &table, &mut terminal).await.unwrap_err().code(), 1);
+}
