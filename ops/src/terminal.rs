@@ -6,6 +6,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use hookbox_core::time::Timestamp;
+use indicatif::{ProgressBar, ProgressStyle};
 use jiff::tz::TimeZone;
 
 /// How an answer is written.
@@ -56,6 +57,8 @@ pub struct Terminal {
     answers: Option<Box<dyn BufRead + Send>>,
     format: Format,
     colour: bool,
+    /// Whether notes are seen by somebody while they are written.
+    watched: bool,
     zone: TimeZone,
 }
 
@@ -75,6 +78,7 @@ impl Terminal {
                 Colour::Always => true,
                 Colour::Never => false,
             },
+            watched: io::stderr().is_terminal(),
             zone: if utc { TimeZone::UTC } else { TimeZone::system() },
         }
     }
@@ -87,7 +91,7 @@ impl Terminal {
         answers: Option<Box<dyn BufRead + Send>>,
         format: Format,
     ) -> Self {
-        Self { out, notes, answers, format, colour: false, zone: TimeZone::UTC }
+        Self { out, notes, answers, format, colour: false, watched: false, zone: TimeZone::UTC }
     }
 
     /// How answers are wanted.
@@ -121,6 +125,16 @@ impl Terminal {
     /// Writes a note that is not part of the answer.
     pub fn note(&mut self, line: impl Display) -> io::Result<()> {
         writeln!(self.notes, "{line}")
+    }
+
+    /// Shows how far long work has come, where somebody watches: `done` names what is done to each of `total`.
+    pub fn progress(&self, total: u64, done: &'static str) -> ProgressBar {
+        if !self.watched {
+            return ProgressBar::hidden();
+        }
+        let bar = ProgressBar::new(total).with_message(done);
+        let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}, {eta} left");
+        style.map_or_else(|_| ProgressBar::hidden(), |style| bar.with_style(style))
     }
 
     /// Asks a person; `None` when there is none. Only `y` and `yes` are a yes.

@@ -254,7 +254,8 @@ pub(crate) fn tests_folder(name: &str) -> std::path::PathBuf {
 /// The arguments of a command, as somebody would type them.
 pub(crate) fn args<A: clap::Args>(words: &[&str]) -> A {
     let command = A::augment_args(clap::Command::new("hookbox"));
-    let table: &[&str] = if command.get_arguments().any(|arg| arg.get_id() == "table") { &["--table", "t"] } else { &[] };
+    let table: &[&str] =
+        if command.get_arguments().any(|arg| arg.get_id() == "table") { &["--table", "t"] } else { &[] };
     let words = ["hookbox"].iter().chain(table).chain(words).copied();
     A::from_arg_matches(&command.try_get_matches_from(words).unwrap()).unwrap()
 }

@@ -126,6 +126,15 @@ pub(crate) const OPEN: [Status; 5] =
     [Status::Pending, Status::Processing, Status::Retrying, Status::Held, Status::Review];
 
 impl WhichArgs {
+    /// Whether they narrow nothing.
+    pub fn is_empty(&self) -> bool {
+        let Self { connections: ConnectionArgs { provider, account }, operation, kind, error_code, since, until } =
+            self;
+        (provider.is_none() && account.is_none() && operation.is_none() && kind.is_empty() && error_code.is_none())
+            && since.is_none()
+            && until.is_none()
+    }
+
     /// The jobs in one of these states.
     pub fn filter(&self, states: BTreeSet<Status>, now: Timestamp) -> JobFilter {
         const DAY: When = When::Ago(std::time::Duration::from_secs(24 * 3_600));
@@ -212,6 +221,11 @@ impl Jobs {
         Ok(found)
     }
 
+    /// Their keys.
+    pub fn keys(&self) -> Vec<JobKey> {
+        self.jobs.iter().map(|job| job.key.clone()).collect()
+    }
+
     /// Shows them.
     pub fn show(&self, terminal: &mut Terminal) -> io::Result<()> {
         if terminal.format() == Format::Table {
@@ -220,13 +234,15 @@ impl Jobs {
             let lines: Vec<_> = self.jobs.iter().map(Line::from).collect();
             terminal.say_list(&lines, &Report { jobs: &lines, more: self.more, unreadable: &self.unreadable })?;
         }
+        self.complain(terminal)
+    }
+
+    /// Says what is missing.
+    pub fn complain(&self, terminal: &mut Terminal) -> io::Result<()> {
         for why in &self.unreadable {
             terminal.note(format_args!("unreadable: {why}"))?;
         }
-        if self.more {
-            terminal.note("there are more: --limit")?;
-        }
-        Ok(())
+        if self.more { terminal.note("there are more: --limit") } else { Ok(()) }
     }
 
     fn show_table(&self, terminal: &mut Terminal) -> io::Result<()> {

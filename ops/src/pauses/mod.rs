@@ -16,8 +16,8 @@ use crate::failure::{Answer, Failure};
 use crate::layout::Columns;
 use crate::terminal::{Format, Terminal, Tone};
 pub use change::Change;
-pub(crate) use standing::{PauseLine, resume_command};
 pub use standing::{HeldJobs, Pauses, Standing};
+pub(crate) use standing::{PauseLine, resume_command};
 
 /// Pause an operation: its jobs are held, and nothing is called
 ///

@@ -109,10 +109,7 @@ impl Pauses {
     }
 }
 
-async fn of_connection(
-    table: &Table,
-    line: &DirectoryEntry,
-) -> Result<(Vec<Standing>, Vec<String>), Failure> {
+async fn of_connection(table: &Table, line: &DirectoryEntry) -> Result<(Vec<Standing>, Vec<String>), Failure> {
     let DirectoryEntry { provider, account, .. } = line;
     let pauses: Result<Listing<Pause>, LedgerError> = table.ledger.pauses(provider, account).await;
     let pauses = pauses.map_err(|error| table.failure(&format!("read the pauses of {provider}/{account}"), &error))?;

@@ -58,7 +58,7 @@ async fn audit(table: &Table) -> Vec<[String; 6]> {
 
 #[tokio::test]
 async fn the_list_says_why_since_when_how_many_and_what_to_type() {
-    let (table, clock) = scene().await;
+    let (table, _) = scene().await;
     insta::assert_snapshot!(listed(&table, Format::Table).await);
     insta::assert_snapshot!(listed(&table, Format::Json).await);
 }

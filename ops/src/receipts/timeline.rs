@@ -103,7 +103,9 @@ impl Moment {
                     format!("show the timeline of {}", args.resource),
                     format!("there are more than {} events about it", args.limit),
                 );
-                return Err(Failure::Usage(trouble.advise("--since and --until for a part of it, or a larger --limit")));
+                return Err(Failure::Usage(
+                    trouble.advise("--since and --until for a part of it, or a larger --limit"),
+                ));
             }
             ids.push(entry.id);
         }
@@ -153,11 +155,8 @@ fn of_folder(folder: &Loaded, now: Timestamp) -> Vec<Moment> {
         what: "decided",
         tone: Tone::Heading,
         on: audit.what.clone(),
-        detail: [Some(format!("by {}", audit.who)), audit.why.clone()]
-            .into_iter()
-            .flatten()
-            .collect::<Vec<_>>()
-            .join(": "),
+        detail:
+            [Some(format!("by {}", audit.who)), audit.why.clone()].into_iter().flatten().collect::<Vec<_>>().join(": "),
     }));
     moments
 }
@@ -176,9 +175,9 @@ fn of_receipt(receipt: &Receipt) -> Vec<Moment> {
     let again = receipt.arrivals.iter().skip(1);
     moments.extend(again.map(|arrival| moment(arrival.at, "duplicate", Tone::Quiet, arrival.request_id.clone())));
     let conflicts = receipt.conflicts.iter();
-    moments.extend(conflicts.map(|one| {
-        moment(one.at, "conflict", Tone::Bad, "the same event with another content".to_owned())
-    }));
+    moments.extend(
+        conflicts.map(|one| moment(one.at, "conflict", Tone::Bad, "the same event with another content".to_owned())),
+    );
     let shown = (receipt.arrivals.len() + receipt.conflicts.len()) as u64;
     let more = (receipt.duplicate_count + 1).saturating_sub(shown);
     if let (1.., Some(last)) = (more, receipt.last_duplicate_at) {

@@ -2,6 +2,7 @@
 //! range of time those that have.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::fmt;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use hookbox_core::job::{Job, Status};
@@ -36,6 +37,27 @@ pub struct JobFilter {
     pub operation: Option<OperationName>,
     /// Whose last error has this code.
     pub error_code: Option<String>,
+}
+
+impl fmt::Display for JobFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let states: Vec<_> = self.states.iter().map(|state| state.as_str()).collect();
+        write!(f, "state {}", states.join(","))?;
+        let ConnectionArgs { provider, account } = &self.connections;
+        let texts = [
+            ("provider", provider.as_ref().map(ToString::to_string)),
+            ("account", account.as_ref().map(ToString::to_string)),
+            ("operation", self.operation.as_ref().map(ToString::to_string)),
+            ("kind", Some(self.kinds.join(",")).filter(|kinds| !kinds.is_empty())),
+            ("error", self.error_code.clone()),
+        ];
+        for (name, text) in texts {
+            if let Some(text) = text {
+                write!(f, ", {name} {text}")?;
+            }
+        }
+        write!(f, ", arrived from {} until {}", self.range.since, self.range.until)
+    }
 }
 
 /// A job with its folder, as they were read.
@@ -76,7 +98,10 @@ impl JobFilter {
             && self.takes_entry(&job.key, &job.kind)
             && self.connections.take(&job.provider, &job.account)
             && self.range.holds(job.received_at)
-            && self.error_code.as_ref().is_none_or(|code| job.last_error.as_ref().is_some_and(|e| e.code.as_str() == code))
+            && self
+                .error_code
+                .as_ref()
+                .is_none_or(|code| job.last_error.as_ref().is_some_and(|e| e.code.as_str() == code))
     }
 
     fn takes_entry(&self, key: &JobKey, kind: &String) -> bool {

@@ -196,8 +196,7 @@ impl Ledger {
         let pk = index::day(&query.provider, &query.account, query.day, query.shard);
         let after = after.as_ref();
         let HistoryQuery { since, until, earliest_first, .. } = *query;
-        let range =
-            Range { index: &table::HISTORY, pk, between: Some((since, until)), earliest_first, limit, after };
+        let range = Range { index: &table::HISTORY, pk, between: Some((since, until)), earliest_first, limit, after };
         self.page(range, |item| ReceiptEntry::from_item(item, None)).await
     }
 

@@ -10,7 +10,9 @@ use super::super::list::OPEN;
 use super::super::*;
 use crate::connection::Table;
 use crate::terminal::Format;
-use crate::testing::{args, attempt, begin, clock, configured, event, held, ingest, pause as put_pause, table, terminal};
+use crate::testing::{
+    args, attempt, begin, clock, configured, event, held, ingest, pause as put_pause, table, terminal,
+};
 
 /// One job of `deliver` in every state but dismissed, a minute apart.
 async fn every_state(table: &Table, clock: &TestClock) {
@@ -84,7 +86,10 @@ async fn jobs_are_shown_to_people_and_to_programs() {
         let (mut terminal, captured) = terminal(format);
         let filter = args::<WhichArgs>(&[]).filter(OPEN.into(), clock.now());
         Jobs::find(&filter, &table, 3).await.unwrap().show(&mut terminal).unwrap();
-        insta::assert_snapshot!(format!("list_{format:?}"), format!("{}--- notes\n{}", captured.out(), captured.notes()));
+        insta::assert_snapshot!(
+            format!("list_{format:?}"),
+            format!("{}--- notes\n{}", captured.out(), captured.notes())
+        );
     }
 }
 

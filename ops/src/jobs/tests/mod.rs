@@ -1,2 +1,3 @@
 mod decision;
 mod list;
+mod many;

@@ -104,7 +104,10 @@ async fn lists_are_shown_to_people_and_to_programs() {
     for format in [Format::Table, Format::Json, Format::Jsonl] {
         let (mut terminal, captured) = terminal(format);
         Receipts::find(&args(&words), &table, clock.now()).await.unwrap().show(&mut terminal).unwrap();
-        insta::assert_snapshot!(format!("list_{format:?}"), format!("{}--- notes\n{}", captured.out(), captured.notes()));
+        insta::assert_snapshot!(
+            format!("list_{format:?}"),
+            format!("{}--- notes\n{}", captured.out(), captured.notes())
+        );
     }
     let nothing = Receipts::find(&args(&["--kind", "none"]), &table, clock.now()).await.unwrap();
     let (mut terminal, captured) = terminal(Format::Table);
