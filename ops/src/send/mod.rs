@@ -127,7 +127,7 @@ pub async fn run(args: &SendArgs, clock: Arc<dyn Clock>, terminal: &mut Terminal
     let draft = draft(args, &signer, clock.now())?;
     let summary = deliver(&signer, &draft, args.times, args.concurrent, terminal).await?;
     match terminal.format() {
-        Format::Json => terminal.say_json(&summary)?,
+        Format::Json | Format::Jsonl => terminal.say_json(&summary)?,
         Format::Table => summary.show(&signer.shown_url(), terminal)?,
     }
     for hint in signer.hints(&summary) {

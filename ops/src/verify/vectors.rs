@@ -76,7 +76,7 @@ impl Outcome {
     }
 
     fn show(&self, terminal: &mut Terminal) -> io::Result<()> {
-        if terminal.format() == Format::Json {
+        if terminal.format() != Format::Table {
             return terminal.say_json(self);
         }
         for Fault { file, name, says } in &self.failures {

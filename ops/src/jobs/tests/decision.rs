@@ -4,7 +4,7 @@ use hookbox_core::job::Status;
 use hookbox_core::outcome::{Outcome, Report};
 use hookbox_ledger::test_support::{TestClock, TestTable};
 
-use super::*;
+use super::super::*;
 use crate::connection::Table;
 use crate::deed::{Author, Intent};
 use crate::terminal::Format;
