@@ -10,6 +10,10 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct Timestamp(i64);
 
+/// A point in time as exactly as a provider writes it, to the nanosecond, within the years -9999 to 9999.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ExactTime(jiff::Timestamp);
+
 /// A point in time in whole seconds since the Unix epoch: the unit of DynamoDB's time to live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -48,6 +52,12 @@ impl Timestamp {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
+    /// Whether what was read at `self` may still be believed at `now` when it is believed for `age`. What was read in the
+    /// future was read by a clock that has been set back since: nobody knows how old it is.
+    pub fn is_fresh(self, age: Duration, now: Self) -> bool {
+        self <= now && now.since(self) < age
+    }
+
     /// From RFC 3339 text such as `2026-11-30T08:00:00.125Z` or with an offset; `None` when it is not.
     pub fn parse_rfc3339(text: &str) -> Option<Self> {
         text.parse::<jiff::Timestamp>().ok().map(|at| Self(at.as_millisecond()))
@@ -70,6 +80,40 @@ impl fmt::Display for Timestamp {
         match jiff::Timestamp::from_millisecond(self.0) {
             Ok(at) => write!(f, "{at:.3}"),
             Err(_) => write!(f, "{}ms", self.0),
+        }
+    }
+}
+
+impl ExactTime {
+    /// From nanoseconds since the Unix epoch; `None` outside of the years -9999 to 9999.
+    pub fn from_nanos(nanos: i128) -> Option<Self> {
+        jiff::Timestamp::from_nanosecond(nanos).ok().map(Self)
+    }
+
+    /// From RFC 3339 text such as `2026-11-30T08:00:00.123456789Z` or with an offset; `None` when it is not.
+    pub fn parse_rfc3339(text: &str) -> Option<Self> {
+        text.parse().ok().map(Self)
+    }
+
+    /// From text as in e-mail (RFC 2822) such as `Mon, 30 Nov 2026 08:00:00 +0000`; `None` when it is not.
+    pub fn parse_rfc2822(text: &str) -> Option<Self> {
+        jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text).ok().map(Self)
+    }
+
+    /// The millisecond that it lies in.
+    pub fn to_timestamp(self) -> Timestamp {
+        Timestamp(i64::try_from(self.0.as_nanosecond().div_euclid(1_000_000)).unwrap_or(i64::MAX))
+    }
+}
+
+/// RFC 3339 in UTC with milliseconds, and with microseconds or nanoseconds where it has any.
+impl fmt::Display for ExactTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = self.0;
+        match at.subsec_nanosecond() {
+            nanos if nanos % 1_000_000 == 0 => write!(f, "{at:.3}"),
+            nanos if nanos % 1_000 == 0 => write!(f, "{at:.6}"),
+            _ => write!(f, "{at:.9}"),
         }
     }
 }
@@ -103,10 +147,34 @@ mod tests {
     }
 
     #[test]
+    fn an_exact_time_keeps_every_digit_and_lies_in_a_millisecond() {
+        for (text, shown, millis) in [
+            ("2025-10-09T10:53:20.123456789+02:00", "2025-10-09T08:53:20.123456789Z", 1_760_000_000_123),
+            ("2025-10-09T08:53:20.1234560Z", "2025-10-09T08:53:20.123456Z", 1_760_000_000_123),
+            ("2025-10-09T08:53:20.5Z", "2025-10-09T08:53:20.500Z", 1_760_000_000_500),
+            ("1969-12-31T23:59:59.9999Z", "1969-12-31T23:59:59.999900Z", -1),
+        ] {
+            let at = ExactTime::parse_rfc3339(text).expect("valid");
+            assert_eq!((at.to_string().as_str(), at.to_timestamp().as_millis()), (shown, millis));
+        }
+        let mail = ExactTime::parse_rfc2822("Thu, 09 Oct 2025 08:53:20 +0000").map(ExactTime::to_timestamp);
+        assert_eq!(mail, Some(Timestamp::from_seconds(1_760_000_000)));
+        assert_eq!((ExactTime::parse_rfc3339("x"), ExactTime::parse_rfc2822("x")), (None, None));
+        assert_eq!(ExactTime::from_nanos(i128::MAX), None);
+    }
+
+    #[test]
     fn expiry_seconds_round_up() {
         assert_eq!(Timestamp::from_millis(1_001).to_epoch_seconds(), EpochSeconds::new(2));
         assert_eq!(Timestamp::from_millis(1_000).to_epoch_seconds(), EpochSeconds::new(1));
         assert_eq!(Timestamp::from_millis(-1).to_epoch_seconds(), EpochSeconds::new(0));
+    }
+
+    #[test]
+    fn what_a_clock_read_before_it_was_set_back_is_not_fresh() {
+        let (read, age) = (Timestamp::from_seconds(100), Duration::from_secs(10));
+        let fresh = |at| read.is_fresh(age, Timestamp::from_seconds(at));
+        assert_eq!((fresh(99), fresh(100), fresh(109), fresh(110)), (false, true, true, false));
     }
 
     #[test]

@@ -3,7 +3,6 @@
 use hookbox_core::time::Timestamp;
 
 use super::Configured;
-use crate::handshake;
 use crate::request::Request;
 use crate::secret::Secret;
 use crate::verdict::{Fetched, Misconfiguration, Verdict};
@@ -19,8 +18,7 @@ impl Configured {
         {
             return Err(reason);
         }
-        let wants_token = self.0.shared.handshakes.iter().any(handshake::Rule::wants_token);
-        if wants_token && secrets.iter().all(|secret| secret.verify_token().is_none()) {
+        if self.wants_token() && secrets.iter().all(|secret| secret.verify_token().is_none()) {
             return Err(Misconfiguration::NoVerifyToken);
         }
         Ok(())
