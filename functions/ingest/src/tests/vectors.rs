@@ -17,7 +17,7 @@ pub(super) struct Signed {
     pub(super) name: String,
     pub(super) scheme: String,
     method: String,
-    /// The address that was signed, with its query.
+    /// The address that was signed, with its query. What follows a `#` is never sent, nor signed.
     pub(super) url: Option<String>,
     pub(super) headers: Vec<(String, String)>,
     pub(super) body: Vec<u8>,
@@ -59,7 +59,7 @@ impl Signed {
             name: text(&vector["name"]),
             scheme: text(&vector["scheme"]),
             method: text(&vector["method"]),
-            url: maybe("url"),
+            url: maybe("url").map(|url| url.split('#').next().unwrap_or_default().to_owned()),
             headers: headers.iter().map(|(name, value)| (name.clone(), text(value))).collect(),
             body: STANDARD.decode(text(&vector["body_b64"])).unwrap(),
             secret: text(&vector["secret"]),
