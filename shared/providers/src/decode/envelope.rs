@@ -1,79 +1,127 @@
 //! The provider's envelope around one element of a batch, cut from the delivery byte for byte.
 
+use std::collections::HashMap;
+
 use super::json::{Json, NodeId};
 
-/// The document with all of `elements` removed but `keep`. `elements` are in the order of the document.
+/// The envelopes of all elements of a delivery. What surrounds an element stays as the provider wrote it; elements of other
+/// events disappear from their arrays and objects together with the comma before or after them.
 ///
-/// What surrounds the element stays as the provider wrote it; elements of other events disappear from their arrays and
-/// objects together with the comma before or after them.
-pub(crate) fn around(json: &Json<'_>, keep: NodeId, elements: &[NodeId]) -> String {
-    let mut out = String::new();
-    Cut { json, keep, elements }.write(0, &mut out);
-    out
-}
-
-struct Cut<'a> {
+/// What is the same in every envelope is found once: the time that one takes is that of writing it.
+pub(crate) struct Envelopes<'a> {
     json: &'a Json<'a>,
-    keep: NodeId,
-    elements: &'a [NodeId],
+    /// Every array and object on the way to an element.
+    around: HashMap<NodeId, Container>,
 }
 
-impl Cut<'_> {
-    /// Whether something in there, or the value itself, belongs to another event.
-    fn has_others(&self, id: NodeId) -> bool {
-        let family = self.json.family(id);
-        let from = self.elements.partition_point(|element| *element < family.start);
-        self.elements[from..].iter().take_while(|element| **element < family.end).any(|element| *element != self.keep)
-    }
+/// An array or object with elements inside.
+struct Container {
+    in_array: bool,
+    /// Where its first part begins, and where its last one ends.
+    first: usize,
+    last_end: usize,
+    /// What stays whichever element is kept, in the order of the document.
+    staying: Vec<Part>,
+    /// What is an element or holds one, in the order of the document.
+    leading: Vec<Part>,
+}
 
-    fn has_kept(&self, id: NodeId) -> bool {
-        self.json.family(id).contains(&self.keep)
-    }
+/// A part of a container, and its number among all parts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Part {
+    number: usize,
+    id: NodeId,
+}
 
-    /// Whether a part of an array or object goes: an element of another event, or, in an array, what holds only such.
-    fn goes(&self, id: NodeId, in_array: bool) -> bool {
-        !self.has_kept(id) && if in_array { self.has_others(id) } else { self.elements.binary_search(&id).is_ok() }
-    }
-
-    fn write(&self, id: NodeId, out: &mut String) {
-        if id == self.keep || !self.has_others(id) {
-            out.push_str(self.json.slice(id));
-            return;
+impl<'a> Envelopes<'a> {
+    /// `elements` are in the order of the document, and none lies inside of another.
+    pub(crate) fn new(json: &'a Json<'a>, elements: &[NodeId]) -> Self {
+        let mut around = HashMap::new();
+        let mut open = vec![(0, elements)];
+        while let Some((id, inside)) = open.pop() {
+            if inside.is_empty() || inside == [id] {
+                continue;
+            }
+            let span = json.span(id);
+            let in_array = json.text().as_bytes().get(span.start) == Some(&b'[');
+            let mut container = Container {
+                in_array,
+                first: span.end,
+                last_end: span.start + 1,
+                staying: Vec::new(),
+                leading: Vec::new(),
+            };
+            let mut left = inside;
+            for (number, child) in json.children(id).enumerate() {
+                let end = json.family(child).end;
+                let (within, after) = left.split_at(left.partition_point(|element| *element < end));
+                let part = Part { number, id: child };
+                if !within.is_empty() {
+                    container.leading.push(part);
+                }
+                // An array loses what holds only elements of other events; a member of an object is emptied of them.
+                if within.is_empty() || (!in_array && within != [child]) {
+                    container.staying.push(part);
+                }
+                let member = json.member_span(child);
+                container.first = container.first.min(member.start);
+                container.last_end = member.end;
+                open.push((child, within));
+                left = after;
+            }
+            around.insert(id, container);
         }
+        Self { json, around }
+    }
+
+    /// The document with all elements removed but `keep`.
+    pub(crate) fn of(&self, keep: NodeId) -> String {
+        let mut out = String::new();
+        self.write(0, Some(keep), &mut out);
+        out
+    }
+
+    /// `keep` is `None` where the element that is kept stands elsewhere.
+    fn write(&self, id: NodeId, keep: Option<NodeId>, out: &mut String) {
+        let container = match self.around.get(&id) {
+            Some(container) if keep != Some(id) => container,
+            _ => return out.push_str(self.json.slice(id)),
+        };
         let text = self.json.text();
         let span = self.json.span(id);
-        let in_array = text.as_bytes().get(span.start) == Some(&b'[');
-        let mut end_of_last = None;
-        let mut written = false;
-        for child in self.json.children(id) {
-            let member = self.json.member_span(child);
-            if !self.goes(child, in_array) {
-                // What stands between two neighbours is kept; in the place of what went there is one comma.
-                let before = match (end_of_last, written) {
-                    (Some(end), true) => text.get(end..member.start),
-                    (_, true) => Some(","),
-                    (_, false) => text.get(span.start..self.first(id)),
-                };
-                out.push_str(before.unwrap_or_default());
-                out.push_str(text.get(member.start..self.json.span(child).start).unwrap_or_default());
-                self.write(child, out);
-                written = true;
-                end_of_last = Some(member.end);
-            } else if written {
-                end_of_last = None;
-            }
+        let kept = keep.and_then(|keep| container.way_to(keep, self.json));
+        // Where the kept part stands among those that stay, or belongs.
+        let place = kept.map_or(container.staying.len(), |kept| {
+            container.staying.partition_point(|part| part.number < kept.number)
+        });
+        let (before, after) = container.staying.split_at(place);
+        let after = if after.first() == kept.as_ref() { after.get(1..).unwrap_or_default() } else { after };
+        let mut last: Option<Part> = None;
+        for part in before.iter().chain(&kept).chain(after) {
+            let member = self.json.member_span(part.id);
+            // What stands between two neighbours is kept; in the place of what went there is one comma.
+            let between = match last {
+                None => text.get(span.start..container.first),
+                Some(last) if last.number + 1 == part.number => text.get(self.json.span(last.id).end..member.start),
+                Some(_) => Some(","),
+            };
+            out.push_str(between.unwrap_or_default());
+            out.push_str(text.get(member.start..self.json.span(part.id).start).unwrap_or_default());
+            self.write(part.id, keep.filter(|_| kept == Some(*part)), out);
+            last = Some(*part);
         }
-        let last_end = self.json.children(id).last().map_or(span.start + 1, |child| self.json.span(child).end);
-        if written {
-            out.push_str(text.get(last_end..span.end).unwrap_or_default());
-        } else {
-            out.push_str(if in_array { "[]" } else { "{}" });
+        match last {
+            Some(_) => out.push_str(text.get(container.last_end..span.end).unwrap_or_default()),
+            None => out.push_str(if container.in_array { "[]" } else { "{}" }),
         }
     }
+}
 
-    /// Where the first part of an array or object begins.
-    fn first(&self, id: NodeId) -> usize {
-        self.json.children(id).next().map_or(self.json.span(id).end, |child| self.json.member_span(child).start)
+impl Container {
+    /// The part that is this element or holds it.
+    fn way_to(&self, element: NodeId, json: &Json<'_>) -> Option<Part> {
+        let at = self.leading.partition_point(|part| json.family(part.id).end <= element);
+        self.leading.get(at).copied().filter(|part| json.family(part.id).contains(&element))
     }
 }
 
@@ -89,7 +137,8 @@ mod tests {
         let mut ids: Vec<NodeId> =
             paths.iter().flat_map(|path| Path::compile(path).unwrap().places(&json, root)).map(|(id, _)| id).collect();
         ids.sort_unstable();
-        ids.iter().map(|id| around(&json, *id, &ids)).collect()
+        let envelopes = Envelopes::new(&json, &ids);
+        ids.iter().map(|id| envelopes.of(*id)).collect()
     }
 
     #[test]
@@ -140,8 +189,9 @@ mod tests {
             let json = Json::parse(text.as_str().into()).unwrap();
             let path = Path::compile("$.l[*].e[*]").unwrap();
             let ids: Vec<NodeId> = path.places(&json, (0, json.root())).into_iter().map(|(id, _)| id).collect();
+            let envelopes = Envelopes::new(&json, &ids);
             for id in &ids {
-                let envelope = around(&json, *id, &ids);
+                let envelope = envelopes.of(*id);
                 let inner = Json::parse(envelope.as_str().into()).unwrap();
                 let found = path.places(&inner, (0, inner.root()));
                 assert_eq!(found.len(), 1, "{envelope}");

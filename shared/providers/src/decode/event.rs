@@ -4,11 +4,12 @@ use hookbox_core::digest::Digest;
 use hookbox_core::event::{Disposition, Event, Identity, IdentityWindow, Payload};
 use hookbox_core::limits::MAX_FIELD_BYTES;
 
+use super::envelope::Envelopes;
 use super::json::NodeId;
 use super::rule::{Fallback, Rule};
 use super::select::Found;
 use super::source::{Bound, Sources, View};
-use super::{DecodeError, Fault, MAX_DELIVERY_PAYLOAD_BYTES, Reading, envelope, form};
+use super::{DecodeError, Fault, MAX_DELIVERY_PAYLOAD_BYTES, Reading, form};
 
 /// The kind of an element that does not say what it is.
 const UNKNOWN_KIND: &str = "unknown";
@@ -31,11 +32,12 @@ struct Head {
 impl Reading<'_> {
     pub(super) fn events(&self, found: &[Found<'_, '_>]) -> Result<Vec<Event>, DecodeError> {
         let ids: Vec<NodeId> = found.iter().map(|found| found.place.0).collect();
+        let envelopes = (ids.len() > 1).then(|| Envelopes::new(self.json, &ids));
         let mut events = Vec::with_capacity(found.len());
         let mut room = MAX_DELIVERY_PAYLOAD_BYTES;
         for element in found {
             let (head, digest) = self.head(element, found.len() > 1)?;
-            let body = self.bytes(element.place.0, &ids);
+            let body = self.bytes(element.place.0, envelopes.as_ref());
             room = room.checked_sub(body.len()).ok_or(DecodeError::TooLarge { limit: MAX_DELIVERY_PAYLOAD_BYTES })?;
             events.push(self.event(head, digest, body));
         }
@@ -55,11 +57,11 @@ impl Reading<'_> {
     }
 
     /// The event's own bytes: the body as it is, or for an element of a batch the envelope around it.
-    fn bytes(&self, id: NodeId, ids: &[NodeId]) -> Vec<u8> {
-        if ids.len() == 1 {
+    fn bytes(&self, id: NodeId, envelopes: Option<&Envelopes<'_>>) -> Vec<u8> {
+        let Some(envelopes) = envelopes else {
             return self.request.body.to_vec();
-        }
-        let envelope = envelope::around(self.json, id, ids);
+        };
+        let envelope = envelopes.of(id);
         let place = match (self.form, &self.decoder.form_json) {
             (Some(form), Some(name)) => form.place(name),
             _ => None,

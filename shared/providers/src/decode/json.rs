@@ -4,6 +4,7 @@
 //! and so are depth and number of values beyond a limit.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ops::Range;
 
 use serde_json::{Map, Number, Value};
@@ -116,18 +117,36 @@ impl<'t> Json<'t> {
         }
     }
 
+    /// The members of an object by their names.
+    pub(crate) fn members<'v>(&self, id: NodeId, object: &'v Map<String, Value>) -> HashMap<&'v str, NodeId> {
+        let found = |child| {
+            let key = self.key(child);
+            let key = if key.contains('\\') {
+                Cow::Owned(serde_json::from_str(key).ok()?)
+            } else {
+                Cow::Borrowed(key.get(1..key.len().saturating_sub(1))?)
+            };
+            let (name, _) = object.get_key_value(&*key)?;
+            Some((name.as_str(), child))
+        };
+        self.children(id).filter_map(found).collect()
+    }
+
+    /// The source text of a member's key, with its quotes.
+    fn key(&self, id: NodeId) -> &str {
+        let rest = match self.node(id) {
+            Some(node) => self.text.get(node.key as usize..node.start as usize).unwrap_or_default(),
+            None => "",
+        };
+        &rest[..rest.rfind('"').map_or(0, |quote| quote + 1)]
+    }
+
     fn has_key(&self, id: NodeId, name: &str) -> bool {
-        let Some(node) = self.node(id) else { return false };
-        let rest = self.text.get(node.key as usize..node.start as usize).unwrap_or_default();
-        match rest.strip_prefix('"').and_then(|rest| rest.strip_prefix(name)) {
-            // The key as it is, unless it holds an escape that happens to look the same up to here.
-            Some(after) if after.starts_with('"') && !name.contains('\\') => true,
-            _ if rest.contains('\\') => {
-                let key = &rest[..rest.rfind('"').map_or(0, |quote| quote + 1)];
-                serde_json::from_str::<String>(key).is_ok_and(|key| key == name)
-            }
-            _ => false,
+        let key = self.key(id);
+        if key.contains('\\') {
+            return serde_json::from_str::<String>(key).is_ok_and(|key| key == name);
         }
+        key.len() == name.len() + 2 && key.get(1..=name.len()) == Some(name)
     }
 }
 
@@ -149,7 +168,8 @@ impl Reader<'_> {
     }
 
     fn wrong<T>(&self) -> Result<T, Fault> {
-        Err(Fault::Syntax { at: self.at })
+        // An escape that is cut off ends behind the text.
+        Err(Fault::Syntax { at: self.at.min(self.text.len()) })
     }
 
     fn offset(&self) -> Result<u32, Fault> {
@@ -367,6 +387,14 @@ mod tests {
         for text in bad {
             assert!(matches!(parse(text), Err(Fault::Syntax { .. })), "{text}");
             assert!(serde_json::from_str::<Value>(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_fault_lies_within_the_text() {
+        for text in ["{\"a\":1,\"\\", "\"\\", "[\"\\u", "{", "\"ä\\ä"] {
+            let Err(Fault::Syntax { at }) = parse(text) else { panic!("{text}") };
+            assert!(at <= text.len(), "{text}: {at}");
         }
     }
 

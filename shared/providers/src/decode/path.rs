@@ -1,6 +1,6 @@
 //! RFC 9535 paths, with a shortcut for the plain ones that most fields use.
 
-use std::borrow::Borrow;
+use std::collections::HashMap;
 
 use serde_json::Value;
 use serde_json_path::{JsonPath, PathElement};
@@ -30,17 +30,11 @@ impl Path {
     pub(crate) fn places<'v>(&self, json: &Json<'_>, from: Place<'v>) -> Vec<Place<'v>> {
         let mut places: Vec<_> = match self {
             Self::Plain(segments) => walk(json, from, segments).into_iter().collect(),
-            Self::Query(query) => query
-                .query_located(from.1)
-                .into_iter()
-                .filter_map(|node| {
-                    let segments = node.location().iter().map(|element| match element {
-                        PathElement::Name(name) => Segment::Name((*name).to_owned()),
-                        PathElement::Index(index) => Segment::Index(*index),
-                    });
-                    walk(json, from, segments)
-                })
-                .collect(),
+            Self::Query(query) => {
+                let mut parts = Parts::default();
+                let located = query.query_located(from.1).into_iter();
+                located.filter_map(|node| parts.walk(json, from, node.location().iter())).collect()
+            }
         };
         places.sort_by_key(|(id, _)| *id);
         places.dedup_by_key(|(id, _)| *id);
@@ -48,12 +42,37 @@ impl Path {
     }
 }
 
-fn walk<'v>(
-    json: &Json<'_>,
-    from: Place<'v>,
-    segments: impl IntoIterator<Item = impl Borrow<Segment>>,
-) -> Option<Place<'v>> {
-    segments.into_iter().try_fold(from, |(id, value), segment| json.step(id, value, segment.borrow()))
+fn walk<'v>(json: &Json<'_>, from: Place<'v>, segments: &[Segment]) -> Option<Place<'v>> {
+    segments.iter().try_fold(from, |(id, value), segment| json.step(id, value, segment))
+}
+
+/// The parts of the arrays and objects that many matches of one path lie in. To count them again for each match would take
+/// the square of their number, and a sender decides how many there are.
+#[derive(Default)]
+struct Parts<'v> {
+    items: HashMap<NodeId, Vec<NodeId>>,
+    members: HashMap<NodeId, HashMap<&'v str, NodeId>>,
+}
+
+impl<'v> Parts<'v> {
+    fn walk<'e>(
+        &mut self,
+        json: &Json<'_>,
+        from: Place<'v>,
+        mut elements: impl Iterator<Item = &'e PathElement<'e>>,
+    ) -> Option<Place<'v>> {
+        elements.try_fold(from, |(id, value), element| match element {
+            PathElement::Index(index) => {
+                let items = self.items.entry(id).or_insert_with(|| json.children(id).collect());
+                Some((*items.get(*index)?, value.as_array()?.get(*index)?))
+            }
+            PathElement::Name(name) => {
+                let object = value.as_object()?;
+                let members = self.members.entry(id).or_insert_with(|| json.members(id, object));
+                Some((*members.get(name)?, object.get(*name)?))
+            }
+        })
+    }
 }
 
 /// The segments of a path that is only names and indexes.
