@@ -3,7 +3,7 @@
 
 use hookbox_core::event::{Disposition, Event};
 use hookbox_core::limits::MAX_EVENTS_PER_DELIVERY;
-use hookbox_providers::{Delivery, Fetched, Request};
+use hookbox_providers::{Delivery, Fetched, Request, SampleValues};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
@@ -52,7 +52,7 @@ pub fn holds(data: &[u8]) {
 
 /// The headers of the profile's sample under another content type.
 fn headers(way: &Way, content_type: Option<&str>) -> Vec<(String, String)> {
-    let sample = way.configured.sample(&Default::default()).expect("a sample").headers;
+    let sample = way.configured.sample(&SampleValues::default()).expect("a sample").headers;
     let kept = sample.into_iter().filter(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
     kept.chain(content_type.map(|value| ("Content-Type".to_owned(), value.to_owned()))).collect()
 }

@@ -33,11 +33,11 @@ fn signed(way: &Way) -> Delivery {
 
 /// No panic, and what is still valid says what was signed.
 pub fn holds(data: &[u8]) {
-    let Some((first, changes)) = data.split_first() else { return };
+    let Some((first, edits)) = data.split_first() else { return };
     let (way, original) = &SIGNED[usize::from(*first) % SIGNED.len()];
     let mut changed = original.clone();
-    for change in changes.chunks_exact(4).take(64) {
-        let [what, high, low, byte] = *change else { return };
+    for edit in edits.chunks_exact(4).take(64) {
+        let [what, high, low, byte] = *edit else { return };
         apply(&mut changed, what, usize::from(high) << 8 | usize::from(low), byte);
     }
     says_what_was_signed(way, original, &changed);

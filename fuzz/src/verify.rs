@@ -42,8 +42,8 @@ impl<'a> Written<'a> {
 
 /// Writes a request as [`Written`] reads it.
 pub fn write(query: &str, path_token: &str, headers: &BTreeMap<String, String>, body: &[u8]) -> Vec<u8> {
-    let lines = headers.iter().map(|(name, value)| format!("{name}:{value}\n")).collect::<String>();
-    [format!("{query}\n{path_token}\n{lines}\n").as_bytes(), body].concat()
+    let lines: Vec<String> = headers.iter().map(|(name, value)| format!("{name}:{value}\n")).collect();
+    [format!("{query}\n{path_token}\n{}\n", lines.concat()).as_bytes(), body].concat()
 }
 
 /// No panic, the same verdict each time, and never one that is valid: no input was signed with these secrets.

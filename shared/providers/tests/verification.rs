@@ -280,7 +280,7 @@ fn flipped(way: &Way, bit: usize) -> Vec<Flipped> {
     let spans: Vec<Range<usize>> = match scheme {
         _ if is_credential => Vec::new(),
         "body-fields" => signed_members(way, &delivery.body),
-        _ => vec![0..delivery.body.len()],
+        _ => std::iter::once(0..delivery.body.len()).collect(),
     };
     for span in spans {
         let mut changed = delivery.clone();
