@@ -10,9 +10,10 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// A text with a meaning.
+    /// A text with a meaning. Some texts come from providers, destinations and other people: nothing of them moves the
+    /// cursor or turns the line around.
     pub fn new(tone: Tone, text: impl Into<String>) -> Self {
-        Self { text: text.into(), tone }
+        Self { text: harmless(text.into()), tone }
     }
 }
 
@@ -71,6 +72,21 @@ impl Columns {
     }
 }
 
+/// The text with every character spelt out that a terminal obeys instead of showing it.
+fn harmless(text: String) -> String {
+    if !text.contains(is_obeyed) {
+        return text;
+    }
+    let spelt = |c: char| if is_obeyed(c) { c.escape_unicode().to_string() } else { c.to_string() };
+    text.chars().map(spelt).collect()
+}
+
+/// Control characters, breaks of lines and paragraphs, and what changes the direction of the text after it.
+fn is_obeyed(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 /// `1 receipt`, `2 receipts`.
 pub fn count(number: u64, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
@@ -81,6 +97,14 @@ mod tests {
     use super::*;
     use crate::terminal::Format;
     use crate::testing::terminal;
+
+    #[test]
+    fn nothing_in_a_cell_moves_the_cursor_or_turns_the_line_around() {
+        let (terminal, _) = terminal(Format::Table);
+        let mut columns = Columns::default();
+        columns.row(["a\u{1b}[2Jb\r\nc".into(), "evt_\u{202e}1\u{9b}".into(), "schön שלום".into()]);
+        assert_eq!(columns.lines(&terminal), ["a\\u{1b}[2Jb\\u{d}\\u{a}c  evt_\\u{202e}1\\u{9b}  schön שלום"]);
+    }
 
     #[test]
     fn columns_align_by_characters_and_end_without_spaces() {

@@ -101,7 +101,9 @@ def run(guard: Guard) -> list[str]:
 
 def build(guard: Guard, names: list[str]) -> list[tuple[str, str, str, str]]:
     """The test binaries of these names: the name, the file, the folder of its package and the package's name."""
-    kinds = [part for name in names for part in (["--lib"] if name.startswith("hookbox_") else ["--test", name])]
+    # One `--lib` builds those of every package.
+    libraries = ["--lib"] if any(name.startswith("hookbox_") for name in names) else []
+    kinds = libraries + [part for name in names if not name.startswith("hookbox_") for part in ("--test", name)]
     command = ["cargo", "test", "--workspace", "--no-run", "--message-format", "json-render-diagnostics", *kinds]
     environment = dict(os.environ, CARGO_TARGET_DIR=str(FOLDER / "build"))
     done = subprocess.run(command, cwd=TREE, env=environment, capture_output=True, text=True)

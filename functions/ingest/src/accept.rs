@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use hookbox_core::digest::Digest;
-use hookbox_core::event::{Disposition, Event};
+use hookbox_core::event::{Disposition, Event, IdentityWindow};
 use hookbox_core::integration::Integration;
 use hookbox_core::key::ReceiptId;
 use hookbox_core::limits::MAX_IDENTITY_CHAIN;
-use hookbox_core::receipt::{Arrival, Conflict, Folder};
+use hookbox_core::receipt::{Arrival, Conflict, Folder, Receipt};
 use hookbox_core::surroundings::Clock;
 use hookbox_core::time::Timestamp;
 use hookbox_ledger::{Ingested, Ledger, LedgerError};
@@ -148,9 +148,22 @@ impl Intake<'_> {
             if !stored.window_has_passed(event.weak, self.arrival.at) {
                 return Ok(Stored { id: stored.id, event_digest: stored.event_digest, created: None });
             }
-            after = Some(stored.id);
+            if self.outlives(&stored, event.weak).await? {
+                after = Some(stored.id);
+            }
         }
         Err(NotStored::IdentityUsedUp)
+    }
+
+    /// A later event of a weak identity is found over the earlier receipts: they stay until nobody asks for it any more.
+    /// `false` when the receipt has expired meanwhile, and its place is free.
+    async fn outlives(&self, stored: &Receipt, window: Option<IdentityWindow>) -> Result<bool, LedgerError> {
+        let Some(IdentityWindow(window)) = window else { return Ok(true) };
+        let until = self.arrival.at.plus(window).to_epoch_seconds();
+        if stored.expires_at.is_none_or(|at| at >= until) {
+            return Ok(true);
+        }
+        self.ledger.until(self.deadline).outlive(&stored.id, until).await
     }
 
     /// A further delivery: counted when its content is the stored one, a conflict when it is not. Failing to note it never

@@ -89,7 +89,7 @@ impl Endpoints {
     fn recent(&self, name: &(Provider, Account), now: Timestamp) -> Option<Arc<Endpoint>> {
         let mut recent = self.lock();
         let (read_at, endpoint) = recent.get(name)?;
-        if now.since(*read_at) < CONFIGURATION_AGE {
+        if read_at.is_fresh(CONFIGURATION_AGE, now) {
             return Some(Arc::clone(endpoint));
         }
         recent.remove(name);

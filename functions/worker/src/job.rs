@@ -21,8 +21,8 @@ use crate::attempt::{GRACE, ask_limit};
 use crate::builder::Worker;
 use crate::settle::Taken;
 
-/// How long a job waits whose operation has a pause that cannot be read.
-const UNREADABLE_PAUSE: Duration = Duration::from_secs(15 * 60);
+/// How long a job waits whose operation has a configuration or a pause that cannot be read.
+const UNREADABLE: Duration = Duration::from_secs(15 * 60);
 /// How often a job is read and decided again because another writer was first.
 const MAX_TRIES: usize = 4;
 
@@ -112,7 +112,14 @@ impl<'a> Run<'a> {
             Ok(()) => {}
             Err(reason) => return Ok(Some(self.leave(&job, reason).await)),
         }
-        let configured = self.ledger.integration_with_pauses(&job.provider, &job.account).await?;
+        let configured =
+            match self.ledger.integration_with_pauses(&job.provider, &job.account).await.map_err(Returned::from) {
+                Ok(configured) => configured,
+                Err(error) if error.is_of_an_unreadable_item() => {
+                    return self.postpone(&loaded, &job, error).await.map(Some);
+                }
+                Err(error) => return Err(error),
+            };
         let Some((configured, operation)) =
             configured.as_ref().and_then(|found| Some((found, found.integration.operation(&key.operation)?)))
         else {
@@ -123,18 +130,19 @@ impl<'a> Run<'a> {
         match configured.pause(&key.operation) {
             Ok(Some(pause)) => self.hold(&loaded, &job, pause, configured, operation).await,
             Ok(None) => self.claim(&loaded, &job, configured, operation).await.map(Some),
-            Err(error) => self.postpone(&loaded, &job, error).await.map(Some),
+            Err(error) => self.postpone(&loaded, &job, Returned::Unreadable(error)).await.map(Some),
         }
     }
 
-    /// A pause that this version cannot read stands all the same, and no job can be held under it: a newer version, or
-    /// a person, will come. Until then the job waits and uses neither attempts nor wakes.
-    async fn postpone(&self, loaded: &Loaded, job: &Job, error: ItemError) -> Result<Ending, Returned> {
+    /// A pause or a configuration that this version cannot read stands all the same, and no job can be held under it: a
+    /// newer version, or a person, will come. Until then the job waits and uses neither attempts nor wakes.
+    async fn postpone(&self, loaded: &Loaded, job: &Job, unreadable: Returned) -> Result<Ending, Returned> {
         let now = self.now();
-        let Ok(next) = postpone(job, now.plus(UNREADABLE_PAUSE), now) else {
-            return Err(Returned::Unreadable(error));
+        let Ok(next) = postpone(job, now.plus(UNREADABLE), now) else {
+            return Err(unreadable);
         };
-        tracing::error!(receipt = %job.key.receipt, operation = %job.key.operation, %error, "postponed");
+        let error = chain(&unreadable);
+        tracing::error!(receipt = %job.key.receipt, operation = %job.key.operation, error, "postponed");
         self.worker.metrics.count(Metric::ItemsUnreadable, &[], 1);
         self.write(loaded, job, &next).await
     }

@@ -267,4 +267,16 @@ impl Mode {
             Idempotency::None => Self::None,
         }
     }
+
+    /// What makes a repetition safe when neither this attempt's outcome is known nor that of an `earlier` one: only what
+    /// does so for both.
+    #[must_use]
+    pub fn and(self, earlier: Option<Self>) -> Self {
+        match (self, earlier) {
+            (Self::None, _) | (_, Some(Self::None)) => Self::None,
+            (Self::Reconcile, _) | (_, Some(Self::Reconcile)) => Self::Reconcile,
+            (Self::Key { until }, Some(Self::Key { until: other })) => Self::Key { until: until.min(other) },
+            (key @ Self::Key { .. }, None) => key,
+        }
+    }
 }

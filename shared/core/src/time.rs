@@ -48,6 +48,12 @@ impl Timestamp {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
+    /// Whether what was read at `self` may still be believed at `now` when it is believed for `age`. What was read in the
+    /// future was read by a clock that has been set back since: nobody knows how old it is.
+    pub fn is_fresh(self, age: Duration, now: Self) -> bool {
+        self <= now && now.since(self) < age
+    }
+
     /// From RFC 3339 text such as `2026-11-30T08:00:00.125Z` or with an offset; `None` when it is not.
     pub fn parse_rfc3339(text: &str) -> Option<Self> {
         text.parse::<jiff::Timestamp>().ok().map(|at| Self(at.as_millisecond()))
@@ -107,6 +113,13 @@ mod tests {
         assert_eq!(Timestamp::from_millis(1_001).to_epoch_seconds(), EpochSeconds::new(2));
         assert_eq!(Timestamp::from_millis(1_000).to_epoch_seconds(), EpochSeconds::new(1));
         assert_eq!(Timestamp::from_millis(-1).to_epoch_seconds(), EpochSeconds::new(0));
+    }
+
+    #[test]
+    fn what_a_clock_read_before_it_was_set_back_is_not_fresh() {
+        let (read, age) = (Timestamp::from_seconds(100), Duration::from_secs(10));
+        let fresh = |at| read.is_fresh(age, Timestamp::from_seconds(at));
+        assert_eq!((fresh(99), fresh(100), fresh(109), fresh(110)), (false, true, true, false));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use hookbox_core::key::ReceiptId;
 use hookbox_core::limits::{MAX_ARRIVALS, MAX_CONFLICTS};
 use hookbox_core::receipt::{Arrival, Conflict};
-use hookbox_core::time::Timestamp;
+use hookbox_core::time::{EpochSeconds, Timestamp};
 
 use crate::Ledger;
 use crate::classify::Failure;
@@ -34,6 +34,22 @@ impl Ledger {
     pub async fn record_conflict(&self, id: &ReceiptId, conflict: &Conflict) -> Result<(), LedgerError> {
         let entry = item::receipt::conflict(conflict)?;
         self.count(id, conflict.at, List { attribute: "conflicts", limit: MAX_CONFLICTS, entry }).await
+    }
+
+    /// Lets a receipt that expires expire no sooner than `until`; one that is kept stays so. `false` when there is none.
+    pub async fn outlive(&self, id: &ReceiptId, until: EpochSeconds) -> Result<bool, LedgerError> {
+        let mut sooner = Expression::of_ours();
+        let (name, time) = (sooner.name("expires_at"), sooner.value(number(until.get())));
+        let sooner = sooner.when(format!("{name} < {time}")).set("expires_at", number(until.get()));
+        let mut tries = self.tries();
+        loop {
+            let key = Key::new(id.to_string(), key::HEAD);
+            match tries.make(self.update(key, &sooner).send()).await {
+                Ok(_) => return Ok(true),
+                Err(Failure::Condition(item)) => return Ok(item.is_some()),
+                Err(failure) => tries.again(failure).await?,
+            }
+        }
     }
 
     async fn count(&self, id: &ReceiptId, at: Timestamp, list: List) -> Result<(), LedgerError> {

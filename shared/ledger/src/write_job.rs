@@ -120,7 +120,8 @@ impl Ledger {
                 plan.push(Part::Pause, Write::Check(key, stands));
             }
             if let Some(audit) = extra.audit {
-                plan.push(Part::Audit, Write::Put(audit.to_item(&audit_id)?, Expression::default()));
+                let absent = Expression::default().when_absent("pk");
+                plan.push(Part::Audit, Write::Put(audit.to_item(&audit_id)?, absent));
             }
             let judgement = match self.send(&mut tries, &plan).await {
                 Ok(()) => return Ok(Held::Written),
@@ -159,6 +160,15 @@ impl Ledger {
 
 /// What the failed conditions of a transaction mean. The job's own counts most.
 fn judge(plan: &Plan, verdicts: Vec<Verdict>, before: &Job, token: &str) -> Result<Judgement, LedgerError> {
+    // The record is ours alone: where it stands, an earlier try was done, whatever has become of the job since.
+    if plan
+        .parts
+        .iter()
+        .zip(&verdicts)
+        .any(|(part, verdict)| *part == Part::Audit && matches!(verdict, Verdict::Fails(_)))
+    {
+        return Ok(Judgement::Ours);
+    }
     let missing = missing(plan, &verdicts)?;
     let (mut as_read, mut resumed) = (false, false);
     for (part, verdict) in plan.parts.iter().zip(verdicts) {

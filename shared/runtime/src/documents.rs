@@ -77,7 +77,7 @@ impl Documents {
         let now = self.clock.now();
         if let Some((found, at)) = self.known().get(url) {
             let believed = if found.is_ok() { DOCUMENT_CACHE } else { ABSENCE_CACHE };
-            if now.since(*at) < believed {
+            if at.is_fresh(believed, now) {
                 return found.clone();
             }
         }

@@ -115,7 +115,7 @@ impl Secrets {
         let slot = self.slot(reference);
         let mut cached = slot.lock().await;
         if let Some((secret, read_at)) = cached.as_ref()
-            && self.clock.now().since(*read_at) < SECRET_CACHE
+            && read_at.is_fresh(SECRET_CACHE, self.clock.now())
         {
             return Ok(secret.clone());
         }

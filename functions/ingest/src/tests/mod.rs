@@ -9,6 +9,7 @@ use std::time::Duration;
 use hookbox_core::integration::SecretRef;
 use hookbox_core::job::{Job, Status};
 use hookbox_core::receipt::Receipt;
+use hookbox_core::time::Timestamp;
 use hookbox_ledger::test_support::Fault;
 use hookbox_ledger::{Loaded, OwnProfile};
 use hookbox_providers::SampleValues;
@@ -318,6 +319,28 @@ async fn a_weak_identity_is_believed_for_its_window_and_then_a_new_event() {
     assert_eq!(receipt(&stage, &first.receipt()).await.duplicate_count, 1);
 }
 
+/// The later event is found over the earlier receipt: that must not expire between two deliveries of the later one.
+#[tokio::test]
+async fn a_weak_identity_is_believed_for_its_window_when_an_earlier_receipt_expires() {
+    let stage = Stage::with("yelp").await;
+    let opt_in = json!([{"event_type": "CONSUMER_PHONE_NUMBER_OPT_IN_EVENT", "lead_id": "lead-1"}]);
+    let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
+    let first = stage.answer(yelp_updates(&opt_in)).await.receipt();
+    let expires = receipt(&stage, &first).await.expires_at.unwrap();
+    stage.clock.set(Timestamp::from_seconds(expires.get()).minus(minutes(5)));
+    let later = stage.answer(yelp_updates(&opt_in)).await;
+    assert_eq!(later.state(), "created");
+    stage.clock.advance(minutes(10));
+    stage.table.database().sweep_ttl().unwrap();
+    let again = stage.answer(yelp_updates(&opt_in)).await;
+    assert_eq!((again.state().as_str(), again.receipt()), ("duplicate", later.receipt()));
+
+    stage.clock.advance(minutes(20));
+    stage.table.database().sweep_ttl().unwrap();
+    let new = stage.answer(yelp_updates(&opt_in)).await;
+    assert_eq!((new.state().as_str(), new.receipt()), ("created", first), "its place is free by then");
+}
+
 #[tokio::test]
 async fn a_handshake_is_answered_and_leaves_no_receipt() {
     let stage = Stage::with("yelp").await;
@@ -461,4 +484,15 @@ async fn a_team_s_own_profile_is_found_and_a_change_of_it_takes_effect() {
     let broken = stage.answer(of_acme("chg_3")).await;
     assert_eq!((broken.status, broken.retry_after.as_deref()), (503, Some("5")));
     assert_eq!(stage.counted("VerifierBroken"), 2);
+}
+
+#[tokio::test]
+async fn a_clock_that_was_set_back_keeps_no_old_configuration_alive() {
+    let stage = Stage::with("stripe").await;
+    stage.clock.advance(Duration::from_secs(120));
+    assert_eq!(stage.answer(Sender::of("stripe").sample("evt_1")).await.status, 200);
+    stage.clock.set(NOW);
+    let (provider, account) = ("stripe".parse().unwrap(), "demo".parse().unwrap());
+    stage.table.ledger().retire_integration(&provider, &account, 1, NOW).await.unwrap();
+    assert_eq!(stage.answer(Sender::of("stripe").sample("evt_2")).await.status, 401);
 }

@@ -1,6 +1,6 @@
 //! Who holds a job, and what becomes of outcomes that come too late.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::{join, join_all};
@@ -8,6 +8,8 @@ use futures_util::poll;
 use hookbox_core::integration::Idempotency;
 use hookbox_core::job::{AttemptOutcome, ReviewReason, State, Status};
 use hookbox_core::outcome::{Outcome, Report};
+use hookbox_core::time::Timestamp;
+use hookbox_ledger::test_support::{Fault, Faults};
 use hookbox_runtime::Metric;
 use hookbox_worker::{Call, Operation, Worker};
 use tokio::sync::Semaphore;
@@ -152,4 +154,42 @@ async fn crashes_are_attempts_and_end_in_review_at_the_bound() {
     let job = world.job(&key).await;
     assert_eq!(job.state, State::Review { reason: ReviewReason::Uncertain });
     assert_eq!((job.attempts_total, gate.begun.available_permits()), (5, 0));
+}
+
+/// Notes when it was called; the first call is never answered.
+#[derive(Clone, Default)]
+struct Noted(Arc<Mutex<Vec<Timestamp>>>);
+
+impl Operation for Noted {
+    async fn call(&self, call: &Call<'_>) -> Report {
+        let mut calls = self.0.lock().unwrap();
+        calls.push(call.now);
+        if calls.len() == 1 { Report::new(Outcome::Unknown, "lost", "") } else { Report::done("stored") }
+    }
+}
+
+/// The claim is in time, and then its answer is slow: what is sent must still meet a destination that remembers the key.
+#[tokio::test]
+async fn a_repetition_is_never_on_its_way_when_the_key_is_forgotten() {
+    let retention = Duration::from_secs(3_600);
+    for before in [1, 15, 60, 80] {
+        let world = World::new().await;
+        let key = world.one(own("deliver", Idempotency::Key { retention })).await;
+        let noted = Noted::default();
+        let faults = Faults::none();
+        let worker =
+            world.worker_of(Worker::builder().operation("own", noted.clone()), world.table.ledger_through(&faults));
+        assert!(world.invoke(&worker, std::slice::from_ref(&key)).await.is_empty());
+        let forgotten = noted.0.lock().unwrap()[0].plus(retention);
+        world.clock.set(forgotten.minus(Duration::from_secs(before)));
+        faults.on_next("UpdateItem", Fault::DelayReply(Duration::from_secs(20)));
+        world.invoke(&worker, std::slice::from_ref(&key)).await;
+        let (job, calls) = (world.job(&key).await, noted.0.lock().unwrap().clone());
+        assert!(calls.iter().all(|at| *at < forgotten), "{before} s before it was forgotten: {calls:?} {forgotten}");
+        if before < 75 {
+            assert_eq!(job.state, State::Review { reason: ReviewReason::Uncertain }, "{before}");
+        } else {
+            assert_eq!((job.status(), calls.len()), (Status::Completed, 2));
+        }
+    }
 }

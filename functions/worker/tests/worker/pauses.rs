@@ -91,22 +91,40 @@ async fn under_a_pause_that_cannot_be_read_jobs_wait_and_use_nothing_up() {
     let world = World::new().await;
     world.answers("/ok", &[200]).await;
     let key = world.one(world.http("/ok", Idempotency::key())).await;
-    let stands = pause(&world, &key).await;
-    let mut newer = world.table.item("integration#stripe#demo", "pause#deliver").await.unwrap();
+    pause(&world, &key).await;
+    wait_under_a_newer(&world, &key, "pause#deliver").await;
+    world.table.delete_item("integration#stripe#demo", "pause#deliver").await;
+    assert!(world.invoke(&world.worker(), std::slice::from_ref(&key)).await.is_empty());
+    assert_eq!((world.status(&key).await, world.calls().await.len()), (Status::Completed, 1));
+}
+
+/// So may the configuration, and what it requires of the job is not known until a newer worker reads it.
+#[tokio::test]
+async fn under_a_configuration_that_cannot_be_read_jobs_wait_and_use_nothing_up() {
+    let world = World::new().await;
+    world.answers("/ok", &[200]).await;
+    let key = world.one(world.http("/ok", Idempotency::key())).await;
+    let readable = world.table.item("integration#stripe#demo", "config").await.unwrap();
+    wait_under_a_newer(&world, &key, "config").await;
+    world.table.put_item(readable).await;
+    assert!(world.invoke(&world.worker(), std::slice::from_ref(&key)).await.is_empty());
+    assert_eq!((world.status(&key).await, world.calls().await.len()), (Status::Completed, 1));
+}
+
+/// Twenty looks at a job while this item of its connection is of a newer version.
+async fn wait_under_a_newer(world: &World, key: &JobKey, item: &str) {
+    let mut newer = world.table.item("integration#stripe#demo", item).await.unwrap();
     newer.insert("schema".to_owned(), AttributeValue::N("2".to_owned()));
     world.table.put_item(newer).await;
     let worker = world.worker();
     for looked in 1..=20 {
-        assert!(world.invoke(&worker, std::slice::from_ref(&key)).await.is_empty());
-        let job = world.job(&key).await;
+        assert!(world.invoke(&worker, std::slice::from_ref(key)).await.is_empty());
+        let job = world.job(key).await;
         let State::Retrying { next_attempt_at } = job.state else { panic!("{:?}", job.state) };
         assert_eq!((job.attempts_total, job.wakes), (0, 0));
         assert_eq!(world.counted(Metric::ItemsUnreadable), looked);
         world.clock.set(next_attempt_at);
     }
-    world.table.delete_item("integration#stripe#demo", "pause#deliver").await;
-    assert!(world.invoke(&worker, std::slice::from_ref(&key)).await.is_empty());
-    assert_eq!((world.status(&key).await, world.calls().await.len()), (Status::Completed, 1), "{stands:?}");
 }
 
 /// Its process dies in the call.

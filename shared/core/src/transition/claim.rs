@@ -94,21 +94,24 @@ pub(super) fn abandon(job: &Job, now: Timestamp) -> Job {
         let took = now.since(running.at);
         running.result =
             Some(AttemptResult { outcome: AttemptOutcome::Uncertain, code: Code::new("lease-expired"), took });
-        job.uncertain = Some(running.mode);
+        // It may have got no further than asking about the one before.
+        job.uncertain = Some(running.mode.and(job.uncertain));
     }
     job
 }
 
 fn attempt(job: &Job, claim: Claim<'_>) -> Claimed {
+    // Between the claim and its arrival a call can be late, but never later than its worker is gone.
+    let in_time = |until| claim.lease_expires_at <= until;
     let approach = match job.uncertain {
         None => Approach::Send,
-        Some(Mode::Key { until }) if claim.now < until => Approach::Send,
+        Some(Mode::Key { until }) if in_time(until) => Approach::Send,
         Some(Mode::Reconcile) => Approach::Reconcile,
         Some(Mode::Key { .. } | Mode::None) => {
             return Claimed::Review(job.moved(State::Review { reason: ReviewReason::Uncertain }, claim.now));
         }
     };
-    if job.send_before.is_some_and(|until| until <= claim.now) {
+    if job.send_before.is_some_and(|until| !in_time(until)) {
         let reason = if job.uncertain.is_some() { ReviewReason::Uncertain } else { ReviewReason::KeyExpired };
         return Claimed::Review(job.moved(State::Review { reason }, claim.now));
     }

@@ -75,7 +75,7 @@ fn credential_refused(job: &Job, report: &Report, now: Timestamp) -> Job {
 
 fn unknown(job: &Job, finish: Finish<'_>) -> Job {
     let mut job = ended(job, AttemptOutcome::Uncertain, finish.report, finish.now);
-    let mode = job.attempts.last().map_or(Mode::None, |attempt| attempt.mode);
+    let mode = job.attempts.last().map_or(Mode::None, |attempt| attempt.mode).and(job.uncertain);
     job.uncertain = Some(mode);
     let next = again(&job, finish, None);
     let State::Retrying { next_attempt_at } = next.state else { return next };

@@ -53,12 +53,12 @@ pub fn replay(job: &Job, forgotten: ForgottenKey, now: Timestamp) -> Result<Job,
     Ok(next)
 }
 
-/// Until when the destination remembers the key of the calls that were made, as far as they were made by key.
+/// Until when the destination remembers the key of the calls that were made, as far as they were made by key. What was
+/// known before this round still holds, whatever was called in it.
 fn remembered_until(job: &Job) -> Option<Timestamp> {
-    match job.uncertain.or(job.attempts.last().map(|attempt| attempt.mode)) {
+    let of_round = match job.uncertain.or(job.attempts.last().map(|attempt| attempt.mode)) {
         Some(Mode::Key { until }) => Some(until),
-        Some(Mode::Reconcile | Mode::None) => None,
-        // No call was made in this round: what the one before knew still holds.
-        None => job.send_before,
-    }
+        Some(Mode::Reconcile | Mode::None) | None => None,
+    };
+    of_round.into_iter().chain(job.send_before).min()
 }

@@ -241,6 +241,46 @@ fn an_attempt_is_judged_by_the_mode_that_it_was_made_under() {
     assert!(matches!(claimed(&job, &by_key, expired), Ok(Claimed::Review(_))), "no key was promised then");
 }
 
+/// An attempt that only asked may be the one whose lease expires: what it was made under says nothing of the call before.
+#[test]
+fn a_call_that_was_to_be_asked_for_is_never_repeated_by_a_later_promise() {
+    let asked = operation(Idempotency::Reconcile { url: "https://example.test/".into() });
+    let (job, _) = called(&pending(), &asked, START);
+    let waiting = finished(&job, &asked, UNKNOWN, START);
+    let by_key = operation(Idempotency::key());
+    let due = START.plus(Duration::from_secs(10));
+    let (job, approach) = called(&waiting, &by_key, due);
+    assert_eq!(approach, Approach::Reconcile);
+    let expired = due.plus(LEASE);
+    let (_, approach) = called(&job, &by_key, expired);
+    assert_eq!(approach, Approach::Reconcile, "the first call was made without a key that is remembered");
+    let Ok(Claimed::Review(_)) = claimed(&called(&waiting, &operation(Idempotency::None), due).0, &by_key, expired)
+    else {
+        panic!("what nothing makes safe is not repeated")
+    };
+}
+
+/// Each call was promised to be remembered for as long as was configured when it was made.
+#[test]
+fn a_longer_memory_does_not_make_an_earlier_call_remembered_longer() {
+    let hour = Duration::from_secs(3_600);
+    let short = operation(Idempotency::Key { retention: hour });
+    let long = operation(Idempotency::Key { retention: 3 * hour });
+    let (job, _) = called(&pending(), &short, START);
+    let job = finished(&job, &short, UNKNOWN, START);
+    let later = START.plus(hour / 2);
+    for end in [UNKNOWN, TRANSIENT] {
+        let (job, _) = called(&job, &long, later);
+        let job = finished(&job, &long, end, later);
+        let Ok(Claimed::Review(job)) = claimed(&job, &long, START.plus(hour)) else {
+            panic!("sent under a forgotten key")
+        };
+        assert_eq!(job.state, State::Review { reason: ReviewReason::Uncertain });
+    }
+    let (job, _) = called(&job, &long, later);
+    let Ok(Claimed::Review(_)) = claimed(&job, &long, START.plus(hour)) else { panic!("after a crash all the same") };
+}
+
 #[test]
 fn doubt_about_an_earlier_call_outlives_a_later_clear_failure() {
     let op = operation(Idempotency::key());
@@ -339,7 +379,8 @@ fn a_replay_opens_a_new_round_and_keeps_what_must_be_remembered() {
 fn a_replay_is_not_sent_after_the_key_is_forgotten() {
     let op = operation(Idempotency::key());
     let forgotten = START.plus(DEFAULT_KEY_RETENTION);
-    let just_before = forgotten.minus(Duration::from_secs(1));
+    // A call that is claimed now has arrived by then at the latest.
+    let just_before = forgotten.minus(LEASE);
     let (job, _) = called(&pending(), &op, START);
     for outcome in [Outcome::Done, Outcome::Permanent] {
         let done = finished(&job, &op, outcome, START);
@@ -351,6 +392,28 @@ fn a_replay_is_not_sent_after_the_key_is_forgotten() {
         assert_eq!(replay(&late, ForgottenKey::Refuse, forgotten), Err(NotReplayed::KeyExpired { until: forgotten }));
         let accepted = replay(&late, ForgottenKey::Accept, forgotten).expect("accepted");
         assert!(matches!(claimed(&accepted, &op, forgotten), Ok(Claimed::Call { .. })));
+    }
+}
+
+/// What the first round's destination was promised to remember is not made longer by what a later round is made under.
+#[test]
+fn a_replay_of_a_replay_remembers_the_first_round() {
+    let hour = Duration::from_secs(3_600);
+    let (job, op) = (pending(), operation(Idempotency::Key { retention: hour }));
+    let done = finished(&called(&job, &op, START).0, &op, Outcome::Done, START);
+    let again = replay(&done, ForgottenKey::Refuse, START).expect("in time");
+    for later in [Idempotency::Key { retention: 3 * hour }, Idempotency::None] {
+        let later = operation(later);
+        let failed = finished(&called(&again, &later, START).0, &later, Outcome::Permanent, START);
+        let forgotten = START.plus(hour);
+        assert!(replay(&failed, ForgottenKey::Refuse, forgotten.minus(Duration::from_secs(1))).is_ok());
+        assert_eq!(
+            replay(&failed, ForgottenKey::Refuse, forgotten),
+            Err(NotReplayed::KeyExpired { until: forgotten }),
+            "{later:?}"
+        );
+        let accepted = replay(&failed, ForgottenKey::Accept, forgotten).expect("accepted");
+        assert_eq!((accepted.send_before, accepted.first_sent_at), (None, None));
     }
 }
 

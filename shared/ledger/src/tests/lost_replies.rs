@@ -5,14 +5,15 @@ use aws_smithy_types::body::SdkBody;
 use aws_types::SdkConfig;
 use hookbox_core::transition::dismiss::dismiss;
 use hookbox_core::transition::hold::hold;
+use hookbox_core::transition::replay::{ForgottenKey, replay};
 use hookbox_core::transition::wake::{Backlog, Wake, wake};
 
 use serde_json::Value;
 
 use super::on_the_way::{before_call, on_the_way};
 use super::*;
-use crate::Held;
 use crate::test_support::Fault;
+use crate::{Audit, Held, Subject};
 
 /// The ways in which a call can have happened without our knowing, or twice.
 const AMBIGUOUS: [Fault; 2] = [Fault::LoseReply, Fault::DoTwice];
@@ -85,6 +86,38 @@ async fn a_review_and_a_dismissal_recognise_themselves_and_change_expiry_once() 
         assert_eq!(loaded.receipt.as_ref().unwrap().version, 3);
         assert_eq!(world.fates(&loaded).await.1, [""; 0]);
     }
+}
+
+/// A worker may be quicker than our second try. Whoever is told that nothing was done asks for the effect once more.
+#[tokio::test]
+async fn a_person_s_deed_recognises_itself_when_a_worker_was_quicker() {
+    let world = World::new().await;
+    let loaded = world.committed(&["deliver"]).await;
+    let waiting = world.reviewed(&loaded, &loaded.jobs[0]).await;
+    let loaded = world.reload(&loaded).await;
+    let replayed = replay(&waiting, ForgottenKey::Refuse, START).unwrap();
+    let deed = Audit {
+        subject: Subject::Receipt(loaded.id),
+        at: START,
+        who: "jane".to_owned(),
+        what: "replay".to_owned(),
+        on: None,
+        why: None,
+        bulk: None,
+        before: None,
+        after: None,
+        expires_at: None,
+    };
+    let faults = Faults::none();
+    faults.at(0, Fault::LoseReply);
+    let (worker, read, folder) = (world.ledger.clone(), replayed.clone(), loaded.clone());
+    let running = claimed(&replayed, START);
+    let config = before_call(1, &faults.wrap(&world.table.config()), async move {
+        worker.write_job(&folder, &read, &running).await.unwrap();
+    });
+    world.table.ledger_with(&config).write_job_audited(&loaded, &waiting, &replayed, &deed).await.unwrap();
+    let after = world.reload(&loaded).await;
+    assert_eq!((after.jobs[0].round, after.jobs[0].attempts.len(), after.audit.len()), (2, 1, 1));
 }
 
 #[tokio::test]

@@ -148,3 +148,21 @@ async fn a_receipt_that_comes_back_does_not_expire_in_a_folder_that_was_kept_mea
     let (expiring, kept) = world.fates(&loaded).await;
     assert_eq!((expiring.len(), kept.len()), (0, 4));
 }
+
+/// Another redelivery puts the receipt back first, and a third one is noted on it.
+#[tokio::test]
+async fn of_two_redeliveries_onto_an_orphaned_folder_the_second_overwrites_nothing() {
+    let world = World::new().await;
+    let loaded = world.committed(&["deliver"]).await;
+    world.table.delete_item(&loaded.id.to_string(), "head").await;
+    let (again, ledger, soon) = (folder("evt_1", &["deliver"], world.now()), world.ledger.clone(), world.soon());
+    let first = again.clone();
+    let config = before_call(1, &world.table.config(), async move {
+        ledger.ingest(&first, &payload(BODY), soon).await.unwrap();
+        ledger.count_duplicate(&first.receipt.id, &arrival(soon, "third")).await.unwrap();
+    });
+    let ingested = world.table.ledger_with(&config).ingest(&again, &payload(BODY), world.soon()).await.unwrap();
+    let Ingested::Duplicate { stored } = ingested else { panic!("{ingested:?}") };
+    assert_eq!(stored.duplicate_count, 1);
+    assert_eq!(world.load(&again).await.receipt, Some(*stored));
+}

@@ -110,6 +110,15 @@ async fn a_complete_2xx_head_decides_whatever_the_body_does() {
 }
 
 #[tokio::test]
+async fn a_head_that_never_ends_is_no_answer() {
+    for head in ["", "HTTP/1.1 200 OK", "HTTP/1.1 200 OK\r\nx: "] {
+        let destination = destination(Manner::Flood(head.into())).await;
+        let report = call(&destination.url, LONG).await;
+        assert_eq!((report.outcome, report.code.as_str()), (Outcome::Unknown, "connection-lost"), "{head:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_connection_that_was_never_made_is_transient() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
