@@ -1,7 +1,10 @@
 //! How fields are found in a document: the first line is a path to elements, the second a source of an id, the third a
 //! time, and the rest is the document.
 
+use std::sync::LazyLock;
+
 use hookbox_core::time::Timestamp;
+use hookbox_providers::{Configured, ProfileError, Profiles};
 use serde_json::{Value, json};
 
 use super::decode::holds_of;
@@ -32,10 +35,12 @@ pub fn holds(data: &[u8]) {
     }
 }
 
-fn configure(overrides: &Value) -> Result<hookbox_providers::Configured, hookbox_providers::ProfileError> {
-    let profiles = hookbox_providers::Profiles::built_in();
+static PROFILES: LazyLock<Profiles> = LazyLock::new(Profiles::built_in);
+static STRIPE: LazyLock<Configured> = LazyLock::new(|| configured("stripe", None));
+
+fn configure(overrides: &Value) -> Result<Configured, ProfileError> {
     let generic = "generic".parse().expect("a name");
-    profiles.get(&generic)?.expect("a profile").configure(None, Some(overrides))
+    PROFILES.get(&generic)?.expect("a profile").configure(None, Some(overrides))
 }
 
 /// A time that is read is written as the same time, and an odd one loses no event.
@@ -44,7 +49,6 @@ fn holds_of_time(text: &str) {
         assert_eq!(Timestamp::parse_rfc3339(&at.to_string()), Some(at), "{text}");
     }
     let body = json!({"id": "evt_1", "object": "event", "type": "t", "created": text}).to_string();
-    let stripe = configured("stripe", None);
-    let decoded = stripe.decode(&Delivery::new(body.as_bytes()).request()).expect("an event");
+    let decoded = STRIPE.decode(&Delivery::new(body.as_bytes()).request()).expect("an event");
     assert_eq!(decoded.events[0].event_id.as_deref(), Some("evt_1"));
 }

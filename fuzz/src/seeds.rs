@@ -135,6 +135,7 @@ fn fields() -> Vec<Vec<u8>> {
         ("$.entry[-1:0:-1]", "member:item:name,id", "1521472262.908181"),
         ("$['entry'][0]['m']", "digest:item", "-009999-01-01T00:00:00Z"),
         ("$.entry[?match(@.name, 'a.*')]", "header:x", "99999999999999999999"),
+        ("$.entry[0].*", "item:$.id", "now"),
         ("$", "query:q", "2025-02-30T00:00:00Z"),
     ];
     lines.iter().map(|(path, source, time)| format!("{path}\n{source}\n{time}\n{document}").into_bytes()).collect()
