@@ -8,16 +8,16 @@ use std::sync::Arc;
 use aws_smithy_async::rt::sleep::{SharedAsyncSleep, TokioSleep};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
-use hookbox_runtime::{Documents, Https, SystemClock};
+use hookbox_runtime::{Documents, Https, SystemClock, SystemRandom};
 
 use crate::apply::{self, ApplyArgs};
 use crate::decode::{self, DecodeArgs};
 use crate::dlq::{self, DlqListArgs};
 use crate::failure::{Answer, Failure};
-use crate::jobs::{self, DismissArgs, ReplayArgs};
+use crate::jobs::{self, DismissArgs, FailedArgs, JobsListArgs, JobsShowArgs, ReplayArgs, Surroundings};
 use crate::pauses::{self, PauseArgs, PausesListArgs, ResumeArgs};
 use crate::providers::{self, ProvidersArgs};
-use crate::receipts::{self, ShowArgs};
+use crate::receipts::{self, ListArgs, ShowArgs, TimelineArgs};
 use crate::sandbox::{self, SandboxArgs};
 use crate::send::{self, SendArgs};
 use crate::terminal::{Colour, Format, Terminal};
@@ -62,7 +62,14 @@ fn names_an_output(error: &clap::Error) -> bool {
 #[command(next_help_heading = "Output")]
 struct Global {
     /// How the answer is written: for people or for programs
-    #[arg(long, value_enum, global = true, default_value_t, value_name = "table|json", hide_possible_values = true)]
+    #[arg(
+        long,
+        value_enum,
+        global = true,
+        default_value_t,
+        value_name = "table|json|jsonl",
+        hide_possible_values = true
+    )]
     output: Format,
     /// Show times in UTC instead of this machine's time zone
     #[arg(long, global = true)]
@@ -89,6 +96,10 @@ enum Command {
     /// Look at receipts
     #[command(subcommand)]
     Receipts(Receipts),
+    /// Look at jobs
+    #[command(subcommand)]
+    Jobs(Jobs),
+    Failed(FailedArgs),
     /// Look at what waits for a person
     #[command(subcommand)]
     Dlq(Dlq),
@@ -110,7 +121,15 @@ enum Command {
 
 #[derive(Debug, Subcommand)]
 enum Receipts {
+    List(ListArgs),
     Show(ShowArgs),
+    Timeline(TimelineArgs),
+}
+
+#[derive(Debug, Subcommand)]
+enum Jobs {
+    List(JobsListArgs),
+    Show(JobsShowArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -161,13 +180,18 @@ async fn run(cli: Cli) -> Result<Answer, Failure> {
         }
         Command::Decode(args) => decode::run(&args, &mut terminal),
         Command::Providers(args) => providers::run(&args, &mut terminal),
+        Command::Receipts(Receipts::List(args)) => receipts::list(&args, clock, &mut terminal).await,
         Command::Receipts(Receipts::Show(args)) => receipts::run(&args, &mut terminal).await,
-        Command::Dlq(Dlq::List(args)) => dlq::run(&args, clock, &mut terminal).await,
-        Command::Replay(args) => jobs::replay(&args, clock, &mut terminal).await,
-        Command::Dismiss(args) => jobs::dismiss(&args, clock, &mut terminal).await,
+        Command::Receipts(Receipts::Timeline(args)) => receipts::timeline(&args, clock, &mut terminal).await,
+        Command::Jobs(Jobs::List(args)) => jobs::list(&args, clock, &mut terminal).await,
+        Command::Jobs(Jobs::Show(args)) => jobs::show(&args, &mut terminal).await,
+        Command::Failed(args) => jobs::failed(&args, clock, &mut terminal).await,
+        Command::Dlq(Dlq::List(args)) => dlq::run(&args, &mut terminal).await,
+        Command::Replay(args) => jobs::replay(&args, surroundings(&clock), &mut terminal).await,
+        Command::Dismiss(args) => jobs::dismiss(&args, surroundings(&clock), &mut terminal).await,
         Command::Pause(args) => pauses::pause(&args, clock, &mut terminal).await,
         Command::Resume(args) => pauses::resume(&args, clock, &mut terminal).await,
-        Command::Pauses(PausesCommand::List(args)) => pauses::list(&args, clock, &mut terminal).await,
+        Command::Pauses(PausesCommand::List(args)) => pauses::list(&args, &mut terminal).await,
         Command::Sandbox(args) => sandbox::run(args, clock, SharedAsyncSleep::new(TokioSleep::new()), terminal).await,
         Command::Completions { shell } => {
             let mut script = Vec::new();
@@ -176,6 +200,17 @@ async fn run(cli: Cli) -> Result<Answer, Failure> {
             Ok(Answer::Yes)
         }
     }
+}
+
+/// What surrounds a bulk operation of this process.
+fn surroundings(clock: &SystemClock) -> Surroundings<'_> {
+    let stop = async {
+        if tokio::signal::ctrl_c().await.is_err() {
+            // Nobody can stop it then.
+            std::future::pending::<()>().await;
+        }
+    };
+    Surroundings { clock, random: &SystemRandom, sleep: SharedAsyncSleep::new(TokioSleep::new()), stop: Box::pin(stop) }
 }
 
 #[cfg(test)]
@@ -199,7 +234,12 @@ mod tests {
             &["decode"],
             &["providers"],
             &["providers", "show"],
+            &["receipts", "list"],
             &["receipts", "show"],
+            &["receipts", "timeline"],
+            &["jobs", "list"],
+            &["jobs", "show"],
+            &["failed"],
             &["dlq", "list"],
             &["replay"],
             &["dismiss"],

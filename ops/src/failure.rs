@@ -83,6 +83,18 @@ impl Failure {
         }
     }
 
+    /// Adds something that a person can do, or should know.
+    #[must_use]
+    pub fn advise(self, advice: impl Into<String>) -> Self {
+        match self {
+            Self::Refused(trouble) => Self::Refused(trouble.advise(advice)),
+            Self::Usage(trouble) => Self::Usage(trouble.advise(advice)),
+            Self::Forbidden(trouble) => Self::Forbidden(trouble.advise(advice)),
+            Self::CouldNotLook(trouble) => Self::CouldNotLook(trouble.advise(advice)),
+            Self::InvalidFile(_) | Self::Output(_) => self,
+        }
+    }
+
     /// Whether there is anybody to tell.
     pub fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)

@@ -13,6 +13,7 @@ pub mod dlq;
 pub mod jobs;
 pub mod pauses;
 pub mod receipts;
+pub mod search;
 pub mod sandbox;
 pub mod send;
 pub mod verify;

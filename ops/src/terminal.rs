@@ -6,6 +6,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use hookbox_core::time::Timestamp;
+use indicatif::{ProgressBar, ProgressStyle};
 use jiff::tz::TimeZone;
 
 /// How an answer is written.
@@ -14,8 +15,10 @@ pub enum Format {
     /// For people.
     #[default]
     Table,
-    /// For programs.
+    /// For programs: one document.
     Json,
+    /// For programs: a document a line, and of a list one for each of its entries.
+    Jsonl,
 }
 
 /// When colours are used.
@@ -54,6 +57,8 @@ pub struct Terminal {
     answers: Option<Box<dyn BufRead + Send>>,
     format: Format,
     colour: bool,
+    /// Whether notes are seen by somebody while they are written.
+    watched: bool,
     zone: TimeZone,
 }
 
@@ -73,6 +78,7 @@ impl Terminal {
                 Colour::Always => true,
                 Colour::Never => false,
             },
+            watched: io::stderr().is_terminal(),
             zone: if utc { TimeZone::UTC } else { TimeZone::system() },
         }
     }
@@ -85,7 +91,7 @@ impl Terminal {
         answers: Option<Box<dyn BufRead + Send>>,
         format: Format,
     ) -> Self {
-        Self { out, notes, answers, format, colour: false, zone: TimeZone::UTC }
+        Self { out, notes, answers, format, colour: false, watched: false, zone: TimeZone::UTC }
     }
 
     /// How answers are wanted.
@@ -101,13 +107,34 @@ impl Terminal {
 
     /// Writes the answer for programs.
     pub fn say_json(&mut self, value: &impl serde::Serialize) -> io::Result<()> {
-        let text = serde_json::to_string_pretty(value).map_err(io::Error::other)?;
-        self.say(text)
+        let text = match self.format {
+            Format::Jsonl => serde_json::to_string(value),
+            Format::Json | Format::Table => serde_json::to_string_pretty(value),
+        };
+        self.say(text.map_err(io::Error::other)?)
+    }
+
+    /// Writes a list for programs: its entries line by line, or else `whole`, the document that holds them.
+    pub fn say_list<T: serde::Serialize>(&mut self, entries: &[T], whole: &impl serde::Serialize) -> io::Result<()> {
+        if self.format != Format::Jsonl {
+            return self.say_json(whole);
+        }
+        entries.iter().try_for_each(|entry| self.say_json(entry))
     }
 
     /// Writes a note that is not part of the answer.
     pub fn note(&mut self, line: impl Display) -> io::Result<()> {
         writeln!(self.notes, "{line}")
+    }
+
+    /// Shows how far long work has come, where somebody watches: `done` names what is done to each of `total`.
+    pub fn progress(&self, total: u64, done: &'static str) -> ProgressBar {
+        if !self.watched {
+            return ProgressBar::hidden();
+        }
+        let bar = ProgressBar::new(total).with_message(done);
+        let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}, {eta} left");
+        style.map_or_else(|_| ProgressBar::hidden(), |style| bar.with_style(style))
     }
 
     /// Asks a person; `None` when there is none. Only `y` and `yes` are a yes.

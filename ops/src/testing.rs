@@ -250,3 +250,12 @@ body = '{"id":"{event_id}","type":"{kind}","contact":"{resource}","at":"{occurre
 pub(crate) fn tests_folder(name: &str) -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests").join(name)
 }
+
+/// The arguments of a command, as somebody would type them.
+pub(crate) fn args<A: clap::Args>(words: &[&str]) -> A {
+    let command = A::augment_args(clap::Command::new("hookbox"));
+    let table: &[&str] =
+        if command.get_arguments().any(|arg| arg.get_id() == "table") { &["--table", "t"] } else { &[] };
+    let words = ["hookbox"].iter().chain(table).chain(words).copied();
+    A::from_arg_matches(&command.try_get_matches_from(words).unwrap()).unwrap()
+}

@@ -164,7 +164,7 @@ impl Application<'_> {
                 }
             }
         }
-        if terminal.format() == Format::Json {
+        if terminal.format() != Format::Table {
             terminal.say_json(&Report::of(&plan, warnings, write))?;
         }
         Ok(if self.intent == Intent::DryRun && what.is_some() { Answer::No } else { Answer::Yes })

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use hookbox_core::event::{Disposition, Event, Identity};
 use hookbox_core::key::ReceiptId;
 use hookbox_core::name::{Account, Provider};
-use hookbox_core::time::Timestamp;
+use hookbox_core::time::{ExactTime, Timestamp};
 use hookbox_providers::{Configured, DecodeError, Fetched, Request};
 use serde::Serialize;
 
@@ -44,7 +44,8 @@ Examples:
     --header 'X-GitHub-Delivery: 72d3162e-cc78-11e3-81ab-4c9367dc0958'
   hookbox decode --provider acme --profiles profiles/ --body event.json
 
-Each event: provider, event_id (the provider's own id), kind, resource_id, occurred_at, account_id
+Each event: provider, event_id (the provider's own id), kind, resource_id, occurred_at (to the last
+digit that the provider wrote; a receipt keeps milliseconds), account_id
 (the provider's tenant), identity (what makes two deliveries the same event), key (the receipt's id
 in a connection named `test`), weak (whether the identity may take two events for one, and is
 believed only for a while).
@@ -87,7 +88,7 @@ pub fn run(args: &DecodeArgs, terminal: &mut Terminal) -> Result<Answer, Failure
     })?;
     let mut keys = HashSet::new();
     let mut lines = Vec::new();
-    for event in events {
+    for (event, occurred_at) in events {
         let key = ReceiptId::derive(&args.provider, &account, &event.identity, None);
         if !keys.insert(key) {
             continue;
@@ -100,22 +101,23 @@ pub fn run(args: &DecodeArgs, terminal: &mut Terminal) -> Result<Answer, Failure
         if let Some(kept) = kept {
             terminal.note(format_args!("event {} ({}) is kept and {kept}", lines.len() + 1, event.kind))?;
         }
-        lines.push(Line::of(&args.provider, event, key));
+        lines.push(Line::of(&args.provider, event, occurred_at, key));
     }
     terminal.say_json(&lines)?;
     Ok(Answer::Yes)
 }
 
-fn events(configured: &Configured, request: &Request<'_>) -> Result<Vec<Event>, DecodeError> {
+/// The events, and when each happened to the last digit.
+fn events(configured: &Configured, request: &Request<'_>) -> Result<Vec<(Event, Option<ExactTime>)>, DecodeError> {
     // Nobody vouches for it here, which a handshake is one without.
     if configured.handshake(request, &[], &Fetched::nothing(), Timestamp::from_millis(0)).is_some() {
         return Ok(Vec::new());
     }
-    configured.decode(request).map(|delivery| delivery.events)
+    configured.decode(request).map(|delivery| delivery.events.into_iter().zip(delivery.times).collect())
 }
 
 impl Line {
-    fn of(provider: &Provider, event: Event, key: ReceiptId) -> Self {
+    fn of(provider: &Provider, event: Event, occurred_at: Option<ExactTime>, key: ReceiptId) -> Self {
         Self {
             provider: provider.clone(),
             identity: readable(&event.identity),
@@ -123,7 +125,7 @@ impl Line {
             event_id: event.event_id,
             kind: event.kind,
             resource_id: event.resource,
-            occurred_at: event.occurred_at.map(|at| at.to_string()),
+            occurred_at: occurred_at.map(|at| at.to_string()),
             account_id: event.tenant,
             key,
         }

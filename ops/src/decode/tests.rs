@@ -25,12 +25,13 @@ fn decoded(args: &DecodeArgs) -> (Value, Captured) {
 fn differences(found: &Value, expected: &Value) -> Vec<String> {
     let instant = |value: &Value| match value {
         Value::String(text) => {
-            Timestamp::parse_rfc3339(text).or_else(|| Timestamp::parse_rfc3339(&format!("{text}Z"))).unwrap()
+            ExactTime::parse_rfc3339(text).or_else(|| ExactTime::parse_rfc3339(&format!("{text}Z"))).unwrap()
         }
         Value::Number(number) => {
-            let number = number.as_f64().unwrap();
-            #[allow(clippy::cast_possible_truncation)]
-            Timestamp::from_millis(if number > 1e11 { number } else { (number * 1000.0).floor() } as i64)
+            let text = number.to_string();
+            let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+            let unit = if whole.len() > 11 { 6 } else { 9 };
+            ExactTime::from_nanos(format!("{whole}{fraction:0<unit$}").parse().unwrap()).unwrap()
         }
         other => panic!("{other} is no time"),
     };

@@ -16,7 +16,8 @@ use super::board;
 use crate::connection::{NamedQueue, Table};
 use crate::failure::Failure;
 use crate::layout::{Cell, Columns, count};
-use crate::pauses::{self, FAR, PauseLine, Pauses};
+use crate::pauses::{self, PauseLine, Pauses};
+use crate::search::FAR;
 use crate::terminal::{Format, Terminal, Tone};
 
 /// Folders that are read at once.
@@ -77,8 +78,8 @@ enum Entry<'a> {
 
 impl List {
     /// Looks at the table, then at the queue.
-    pub async fn make(table: &Table, queue: &NamedQueue, limit: u32, now: Timestamp) -> Result<Self, Failure> {
-        let (keys, more) = in_review(table, limit, now).await?;
+    pub async fn make(table: &Table, queue: &NamedQueue, limit: u32) -> Result<Self, Failure> {
+        let (keys, more) = in_review(table, limit).await?;
         let mut lines: BTreeMap<JobKey, Line> = load(table, keys).await?;
         // The index may be behind the jobs.
         lines.retain(|_, line| matches!(line.status.as_str(), "review" | "unreadable"));
@@ -111,12 +112,12 @@ impl List {
         }
         let mut lines: Vec<Line> = lines.into_values().chain(poison).collect();
         lines.sort_by_key(|line| line.arrived);
-        Ok(Self { lines, more, pauses: Pauses::read(table, now).await? })
+        Ok(Self { lines, more, pauses: Pauses::read(table).await? })
     }
 
     /// Shows the list.
     pub fn show(&self, terminal: &mut Terminal) -> io::Result<()> {
-        if terminal.format() == Format::Json {
+        if terminal.format() != Format::Table {
             return terminal.say_json(&self.for_programs());
         }
         let pauses = !self.pauses.standing.is_empty() || !self.pauses.unreadable.is_empty();
@@ -203,12 +204,12 @@ fn shortened(text: &str) -> String {
 }
 
 /// The jobs that the index has in review, at most `limit`, and whether there are more.
-async fn in_review(table: &Table, limit: u32, now: Timestamp) -> Result<(Vec<JobKey>, bool), Failure> {
+async fn in_review(table: &Table, limit: u32) -> Result<(Vec<JobKey>, bool), Failure> {
     let mut keys = Vec::new();
     for shard in table.ledger.shards().all() {
         let mut after = None;
         loop {
-            let page = table.ledger.open_entries(&OpenQuery::Review { shard }, now.plus(FAR), PAGE, after).await;
+            let page = table.ledger.open_entries(&OpenQuery::Review { shard }, FAR, PAGE, after).await;
             let page = page.map_err(|error| table.failure("list the jobs in review", &error))?;
             for entry in page.items {
                 if keys.len() >= limit as usize {

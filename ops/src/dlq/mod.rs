@@ -3,10 +3,6 @@
 mod board;
 mod list;
 
-use std::sync::Arc;
-
-use hookbox_core::surroundings::Clock;
-
 use crate::connection::TableArgs;
 use crate::failure::{Answer, Failure};
 use crate::terminal::Terminal;
@@ -39,10 +35,10 @@ Examples:
 Exit codes: 0 listed, also when nothing waits; 2 wrong usage, 3 could not look.";
 
 /// Runs the command.
-pub async fn run(args: &DlqListArgs, clock: Arc<dyn Clock>, terminal: &mut Terminal) -> Result<Answer, Failure> {
+pub async fn run(args: &DlqListArgs, terminal: &mut Terminal) -> Result<Answer, Failure> {
     let table = args.table.connect().await?;
     let queue = args.table.aws.connect().await.queue(&args.dead_letter_queue_url)?;
-    let list = List::make(&table, &queue, args.limit, clock.now()).await?;
+    let list = List::make(&table, &queue, args.limit).await?;
     list.show(terminal)?;
     Ok(Answer::Yes)
 }

@@ -96,7 +96,7 @@ async fn in_review(event_id: &str, table: &Table, clock: &TestClock) -> JobKey {
 
 /// Two jobs in review, one of them with two notices; a notice of a job that is done; one of a job that is not there;
 /// and poison.
-async fn scene() -> (Table, Sqs, TestClock) {
+async fn scene() -> (Table, Sqs) {
     let clock = clock();
     let table = table(&clock).await;
     let noticed = in_review("evt_1", &table, &clock).await;
@@ -112,11 +112,11 @@ async fn scene() -> (Table, Sqs, TestClock) {
         Message::wake_up(missing).to_json(),
         "{\"card\": \"4111 1111\"}".to_owned(),
     ]);
-    (table, sqs, clock)
+    (table, sqs)
 }
 
-async fn listed(table: &Table, sqs: &Sqs, clock: &TestClock, format: Format, limit: u32) -> String {
-    let list = List::make(table, &sqs.queue().await, limit, clock.now()).await.unwrap();
+async fn listed(table: &Table, sqs: &Sqs, format: Format, limit: u32) -> String {
+    let list = List::make(table, &sqs.queue().await, limit).await.unwrap();
     let (mut terminal, captured) = terminal(format);
     list.show(&mut terminal).unwrap();
     captured.out()
@@ -124,19 +124,19 @@ async fn listed(table: &Table, sqs: &Sqs, clock: &TestClock, format: Format, lim
 
 #[tokio::test]
 async fn jobs_in_review_are_joined_with_their_notices() {
-    let (table, sqs, clock) = scene().await;
-    let out = listed(&table, &sqs, &clock, Format::Table, 100).await;
+    let (table, sqs) = scene().await;
+    let out = listed(&table, &sqs, Format::Table, 100).await;
     insta::assert_snapshot!(out);
     assert!(!out.contains("4111"), "poison is not repeated");
     assert_eq!(sqs.hidden(), 0, "every message is given back");
-    let again = listed(&table, &sqs, &clock, Format::Table, 100).await;
+    let again = listed(&table, &sqs, Format::Table, 100).await;
     assert_eq!(again, out, "looking changes nothing");
 }
 
 #[tokio::test]
 async fn programs_get_the_list_as_json() {
-    let (table, sqs, clock) = scene().await;
-    let out = listed(&table, &sqs, &clock, Format::Json, 100).await;
+    let (table, sqs) = scene().await;
+    let out = listed(&table, &sqs, Format::Json, 100).await;
     insta::assert_snapshot!(out);
 }
 
@@ -148,13 +148,13 @@ async fn what_is_paused_waits_for_a_person_too() {
     let pause = put_pause("deliver", "answered 401 Unauthorized", &table, &clock).await;
     let receipt = ingest(&event("evt_1", "charge.refunded"), &table, &clock).await;
     held(&JobKey::first(receipt, "deliver".parse().unwrap()), &pause, &table, &clock).await;
-    insta::assert_snapshot!(listed(&table, &sqs, &clock, Format::Table, 100).await, @r"
+    insta::assert_snapshot!(listed(&table, &sqs, Format::Table, 100).await, @r"
     PAUSED SINCE                 INTEGRATION  OPERATION  HELD JOBS  REASON
     2026-11-30 08:00:00.125 UTC  stripe/demo  deliver    1          answered 401 Unauthorized
 
     hookbox resume --provider stripe --account demo --operation deliver
     ");
-    let listed: Value = serde_json::from_str(&listed(&table, &sqs, &clock, Format::Json, 100).await).unwrap();
+    let listed: Value = serde_json::from_str(&listed(&table, &sqs, Format::Json, 100).await).unwrap();
     assert_eq!(
         listed,
         json!([{
@@ -182,13 +182,13 @@ async fn an_index_that_is_behind_lists_nothing() {
     }
     storage.put_item(item).await;
     let sqs = Sqs::default();
-    assert_eq!(listed(&table, &sqs, &clock, Format::Json, 100).await, "[]\n");
+    assert_eq!(listed(&table, &sqs, Format::Json, 100).await, "[]\n");
 }
 
 #[tokio::test]
 async fn a_limit_is_said() {
-    let (table, sqs, clock) = scene().await;
-    let out = listed(&table, &sqs, &clock, Format::Table, 1).await;
+    let (table, sqs) = scene().await;
+    let out = listed(&table, &sqs, Format::Table, 1).await;
     assert!(out.contains("in review (there are more: --limit)"), "{out}");
 }
 
@@ -196,18 +196,18 @@ async fn a_limit_is_said() {
 async fn nothing_is_said_to_be_nothing() {
     let (clock, sqs) = (clock(), Sqs::default());
     let table = table(&clock).await;
-    let out = listed(&table, &sqs, &clock, Format::Table, 100).await;
+    let out = listed(&table, &sqs, Format::Table, 100).await;
     assert_eq!(out, "nothing waits for a person, and the dead-letter queue is empty\n");
-    assert_eq!(listed(&table, &sqs, &clock, Format::Json, 100).await, "[]\n");
+    assert_eq!(listed(&table, &sqs, Format::Json, 100).await, "[]\n");
 }
 
 #[tokio::test]
 async fn a_queue_that_cannot_be_seen_is_not_an_empty_queue() {
-    let (table, sqs, clock) = scene().await;
+    let (table, sqs) = scene().await;
     for (fails_from, seen) in [(1, 0), (2, 2)] {
         sqs.0.lock().unwrap().fails_from = Some(fails_from);
         sqs.0.lock().unwrap().looks = 0;
-        let failure = List::make(&table, &sqs.queue().await, 100, clock.now()).await.unwrap_err();
+        let failure = List::make(&table, &sqs.queue().await, 100).await.unwrap_err();
         assert_eq!(failure.code(), 3);
         let text = failure.to_string();
         assert!(text.contains("the queue does not exist") && text.contains("--dead-letter-queue-url"), "{text}");

@@ -1,36 +1,76 @@
-//! `hookbox replay` and `hookbox dismiss`: what a person decides about a job.
+//! `hookbox jobs`, `hookbox failed`, `hookbox replay` and `hookbox dismiss`: how jobs stand, and what a person decides
+//! about them.
 
 mod decision;
+mod list;
+mod many;
+mod step;
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
 use clap::builder::NonEmptyStringValueParser;
+use hookbox_core::job::Status;
 use hookbox_core::key::JobKey;
-use hookbox_core::surroundings::Clock;
 use hookbox_core::transition::replay::ForgottenKey;
 
 use crate::connection::TableArgs;
 use crate::deed::WriteArgs;
-use crate::failure::{Answer, Failure};
+use crate::failure::{Answer, Failure, Trouble};
+use crate::receipts;
 use crate::terminal::Terminal;
-pub use decision::{Decision, Verb};
+pub use decision::Decision;
+use list::OPEN;
+pub use list::{FailedArgs, JobState, Jobs, JobsListArgs, WhichArgs, failed, list};
+pub use many::{Many, Surroundings};
+pub use step::Verb;
 
-/// Replay a job: ask for the same effect again, under the same key
+/// Show one job with its attempts and what people decided about it
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = SHOW_EXAMPLES)]
+pub struct JobsShowArgs {
+    /// The job's key, as `jobs list` and `dlq list` have it
+    #[arg(value_name = "JOB")]
+    pub job: JobKey,
+    /// Where the table is.
+    #[command(flatten)]
+    pub table: TableArgs,
+}
+
+/// Replay jobs: ask for the same effect again, under the same key
 ///
-/// Allowed while the job is in review, completed or dismissed. It begins a new round with all its attempts; what the
-/// round before came to stays in the audit. The destination sees the same Idempotency-Key as before, so one that still remembers it does nothing twice.
+/// Allowed while a job is in review, completed or dismissed. It begins a new round with all its attempts; what the round
+/// before came to stays in the audit. The destination sees the same Idempotency-Key as before, so one that still remembers
+/// it does nothing twice.
+///
+/// Jobs are named one by one or found by their state, connection, operation, kind, error and time. Several are counted
+/// first, then replayed one after the other; Ctrl-C stops in between, and what was replayed stays so.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = REPLAY_EXAMPLES)]
 pub struct ReplayArgs {
-    /// The job's key, as `receipts show` and `dlq list` have it
+    /// Keys of jobs, as `jobs list` and `dlq list` have them
     #[arg(value_name = "JOB")]
-    pub job: JobKey,
+    pub jobs: Vec<JobKey>,
+    /// Those in one of these states, which is `review` without it
+    #[arg(
+        long,
+        value_enum,
+        value_name = "review|completed|dismissed",
+        value_delimiter = ',',
+        hide_possible_values = true
+    )]
+    pub state: Vec<JobState>,
+    /// Which of them.
+    #[command(flatten)]
+    pub which: WhichArgs,
     /// Why, for the audit
     #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     pub reason: String,
     /// Replay although the destination has forgotten the key: it may do its work a second time
     #[arg(long)]
     pub key_expired_ok: bool,
+    /// How many at once, and how fast.
+    #[command(flatten)]
+    pub pace: PaceArgs,
     /// How it is written.
     #[command(flatten)]
     pub write: WriteArgs,
@@ -39,16 +79,24 @@ pub struct ReplayArgs {
     pub table: TableArgs,
 }
 
-/// Dismiss a job in review: its effect is not needed any more
+/// Dismiss jobs in review: their effects are not needed any more
+///
+/// Jobs are named one by one or found by their connection, operation, kind, error and time.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = DISMISS_EXAMPLES)]
 pub struct DismissArgs {
-    /// The job's key, as `receipts show` and `dlq list` have it
+    /// Keys of jobs, as `jobs list` and `dlq list` have them
     #[arg(value_name = "JOB")]
-    pub job: JobKey,
+    pub jobs: Vec<JobKey>,
+    /// Which of them.
+    #[command(flatten)]
+    pub which: WhichArgs,
     /// Why, for the audit
     #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     pub reason: String,
+    /// How many at once, and how fast.
+    #[command(flatten)]
+    pub pace: PaceArgs,
     /// How it is written.
     #[command(flatten)]
     pub write: WriteArgs,
@@ -56,47 +104,130 @@ pub struct DismissArgs {
     #[command(flatten)]
     pub table: TableArgs,
 }
+
+/// How many jobs a command changes, and how fast.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct PaceArgs {
+    /// The most jobs that are found
+    #[arg(long, value_name = "COUNT", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub limit: u32,
+    /// At most so many jobs a second: the destination gets as many calls
+    #[arg(long, value_name = "PER_SECOND", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub rate: u32,
+}
+
+const SHOW_EXAMPLES: &str = "\
+Example:
+  hookbox jobs show 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08:deliver:v1
+
+Exit codes: 0 shown, 1 there is none, 2 wrong usage, 3 could not look.";
 
 const REPLAY_EXAMPLES: &str = "\
 Examples:
   hookbox replay 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08:deliver:v1 \\
     --reason \"the CRM was down\"
-  hookbox replay … --reason … --dry-run
+  hookbox replay --error-code http-503 --since 4h --reason \"the CRM was down\" --dry-run
+  hookbox replay --state completed --operation crm-upsert --since 2026-11-30T08:00:00Z \\
+    --until 2026-11-30T09:00:00Z --rate 5 --reason \"lost by the CRM\"
 
-Exit codes: 0 replayed (with --dry-run: it would be), 1 no such job or not confirmed, 2 wrong usage,
-3 its state, key or payload allows no replay, or could not look.";
+Exit codes: 0 replayed (with --dry-run: would be), 1 no such job, not confirmed or stopped, 2 wrong usage,
+3 the state, key or payload of the one job allows no replay, or could not look.";
 
 const DISMISS_EXAMPLES: &str = "\
-Example:
+Examples:
   hookbox dismiss 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08:deliver:v1 \\
     --reason \"entered by hand\"
+  hookbox dismiss --provider yelp --error-code http-410 --reason \"the lead is closed\"
 
-Exit codes: 0 dismissed (with --dry-run: it would be), 1 no such job or not confirmed, 2 wrong usage,
-3 it is not in review, or could not look.";
+Exit codes: 0 dismissed (with --dry-run: would be), 1 no such job, not confirmed or stopped, 2 wrong usage,
+3 the one job is not in review, or could not look.";
+
+/// Runs `hookbox jobs show`.
+pub async fn show(args: &JobsShowArgs, terminal: &mut Terminal) -> Result<Answer, Failure> {
+    receipts::show_job(&args.job, &args.table.connect().await?, terminal).await
+}
 
 /// Runs `hookbox replay`.
-pub async fn replay(args: &ReplayArgs, clock: Arc<dyn Clock>, terminal: &mut Terminal) -> Result<Answer, Failure> {
+pub async fn replay(args: &ReplayArgs, around: Surroundings<'_>, terminal: &mut Terminal) -> Result<Answer, Failure> {
     let forgotten = if args.key_expired_ok { ForgottenKey::Accept } else { ForgottenKey::Refuse };
-    let decision = Decision {
-        job: &args.job,
-        verb: Verb::Replay(forgotten),
+    let states: BTreeSet<Status> = args.state.iter().copied().map(Status::from).collect();
+    if let Some(open) = states.iter().find(|state| **state != Status::Review && OPEN.contains(state)) {
+        let why = format!("a job that is {} has not ended", open.as_str());
+        let trouble = Trouble::new("replay jobs", why);
+        return Err(Failure::Usage(trouble.advise("--state review, completed or dismissed")));
+    }
+    let decided = Decided {
+        jobs: &args.jobs,
+        which: Some(&args.which).filter(|which| !which.is_empty() || !states.is_empty()),
         reason: &args.reason,
-        intent: args.write.intent(),
-        author: args.write.by.author(&args.table.aws).await,
+        pace: args.pace,
+        write: &args.write,
+        table: &args.table,
     };
-    decision.carry_out(&args.table.connect().await?, clock.as_ref(), terminal).await
+    let states = if states.is_empty() { [Status::Review].into() } else { states };
+    decided.carry_out(Verb::Replay(forgotten), states, around, terminal).await
 }
 
 /// Runs `hookbox dismiss`.
-pub async fn dismiss(args: &DismissArgs, clock: Arc<dyn Clock>, terminal: &mut Terminal) -> Result<Answer, Failure> {
-    let decision = Decision {
-        job: &args.job,
-        verb: Verb::Dismiss,
+pub async fn dismiss(args: &DismissArgs, around: Surroundings<'_>, terminal: &mut Terminal) -> Result<Answer, Failure> {
+    let decided = Decided {
+        jobs: &args.jobs,
+        which: Some(&args.which).filter(|which| !which.is_empty()),
         reason: &args.reason,
-        intent: args.write.intent(),
-        author: args.write.by.author(&args.table.aws).await,
+        pace: args.pace,
+        write: &args.write,
+        table: &args.table,
     };
-    decision.carry_out(&args.table.connect().await?, clock.as_ref(), terminal).await
+    decided.carry_out(Verb::Dismiss, [Status::Review].into(), around, terminal).await
+}
+
+/// What a person asks for.
+struct Decided<'a> {
+    jobs: &'a [JobKey],
+    /// `None` when nothing narrows them.
+    which: Option<&'a WhichArgs>,
+    reason: &'a str,
+    pace: PaceArgs,
+    write: &'a WriteArgs,
+    table: &'a TableArgs,
+}
+
+impl Decided<'_> {
+    async fn carry_out(
+        &self,
+        verb: Verb,
+        states: BTreeSet<Status>,
+        around: Surroundings<'_>,
+        terminal: &mut Terminal,
+    ) -> Result<Answer, Failure> {
+        let author = self.write.by.author(&self.table.aws).await;
+        let (reason, intent) = (self.reason, self.write.intent());
+        let usage = |why: &str| {
+            let trouble = Trouble::new(format!("{} jobs", verb.name()), why);
+            Failure::Usage(
+                trouble.advise("the keys of jobs, or what they have in common, such as --provider or --error-code"),
+            )
+        };
+        let (jobs, query) = match (self.jobs, self.which) {
+            ([], None) => return Err(usage("nothing says which")),
+            ([_, ..], Some(_)) => return Err(usage("they are named and asked for at once")),
+            ([job], None) => {
+                let decision = Decision { job, verb, reason, intent, author };
+                return decision.carry_out(&self.table.connect().await?, around.clock, terminal).await;
+            }
+            (jobs, None) => (jobs.to_vec(), format!("{} named", jobs.len())),
+            ([], Some(which)) => {
+                let table = self.table.connect().await?;
+                let filter = which.filter(states, around.clock.now());
+                let limit = self.pace.limit as usize;
+                let found = Jobs::find(&filter, &table, limit).await?;
+                found.complain(terminal)?;
+                (found.keys(), filter.to_string())
+            }
+        };
+        let many = Many { jobs, verb, reason, query, rate: self.pace.rate, intent, author };
+        many.carry_out(&self.table.connect().await?, around, terminal).await
+    }
 }
 
 #[cfg(test)]

@@ -86,7 +86,7 @@ impl Change<'_> {
             reason,
             at: clock.now(),
         };
-        let held = HeldJobs::count(table, &pause, clock.now()).await?;
+        let held = HeldJobs::count(table, &pause).await?;
         if write {
             let who = self.author.name().await?;
             let audit = self.deed("pause", "not paused", "paused").audit(&who, pause.at);
@@ -98,7 +98,7 @@ impl Change<'_> {
             pause = stands;
         }
         let standing = Standing { pause, held };
-        if terminal.format() == Format::Json {
+        if terminal.format() != Format::Table {
             terminal.say_json(&Report { pause: PauseLine::from(&standing), written: write })?;
         } else if write {
             terminal.say(format_args!("paused {name}: its jobs are held until it is resumed"))?;
@@ -121,7 +121,7 @@ impl Change<'_> {
             let trouble = Trouble::new(attempted, "it is not paused");
             return Err(Failure::Refused(trouble.advise("hookbox pauses list names the operations that are")));
         };
-        let standing = Standing { held: HeldJobs::count(table, &pause, clock.now()).await?, pause };
+        let standing = Standing { held: HeldJobs::count(table, &pause).await?, pause };
         let Standing { pause, held } = &standing;
         if terminal.format() == Format::Table {
             let shown = format!("{name} is paused since {}: {}", terminal.time(pause.at), pause.reason);
@@ -142,7 +142,7 @@ impl Change<'_> {
                 error => table.failure(&attempted, &error),
             })?;
         }
-        if terminal.format() == Format::Json {
+        if terminal.format() != Format::Table {
             terminal.say_json(&Report { pause: PauseLine::from(&standing), written: write })?;
         } else if write {
             terminal

@@ -16,8 +16,8 @@ use crate::failure::{Answer, Failure};
 use crate::layout::Columns;
 use crate::terminal::{Format, Terminal, Tone};
 pub use change::Change;
-pub(crate) use standing::{FAR, PauseLine, resume_command};
 pub use standing::{HeldJobs, Pauses, Standing};
+pub(crate) use standing::{PauseLine, resume_command};
 
 /// Pause an operation: its jobs are held, and nothing is called
 ///
@@ -130,9 +130,9 @@ pub async fn resume(args: &ResumeArgs, clock: Arc<dyn Clock>, terminal: &mut Ter
 }
 
 /// Runs `hookbox pauses list`.
-pub async fn list(args: &PausesListArgs, clock: Arc<dyn Clock>, terminal: &mut Terminal) -> Result<Answer, Failure> {
+pub async fn list(args: &PausesListArgs, terminal: &mut Terminal) -> Result<Answer, Failure> {
     let table = args.table.connect().await?;
-    let pauses = Pauses::read(&table, clock.now()).await?;
+    let pauses = Pauses::read(&table).await?;
     show(&pauses, terminal)?;
     Ok(Answer::Yes)
 }
@@ -145,7 +145,7 @@ struct Report<'a> {
 
 /// Shows every pause with the command that ends it.
 pub fn show(pauses: &Pauses, terminal: &mut Terminal) -> std::io::Result<()> {
-    if terminal.format() == Format::Json {
+    if terminal.format() != Format::Table {
         let lines = pauses.standing.iter().map(PauseLine::from).collect();
         return terminal.say_json(&Report { pauses: lines, unreadable: &pauses.unreadable });
     }

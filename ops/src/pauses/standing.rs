@@ -1,23 +1,19 @@
 //! The pauses that stand, and how many jobs each of them holds.
 
-use std::time::Duration;
-
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use hookbox_core::name::{Account, OperationName, Provider};
-use hookbox_core::time::Timestamp;
 use hookbox_ledger::{DirectoryEntry, LedgerError, Listing, OpenQuery, Pause};
 use serde::Serialize;
 
 use crate::connection::Table;
 use crate::failure::Failure;
 use crate::layout::count;
+use crate::search::FAR;
 
 /// Integrations that are read at once.
 const AT_ONCE: usize = 8;
 /// Held jobs that are counted, in pages of this many.
 const PAGE: u32 = 1_000;
-/// Later than any entry of the index stands.
-pub(crate) const FAR: Duration = Duration::from_secs(100 * 365 * 24 * 3_600);
 
 /// A pause that stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +59,7 @@ pub(crate) struct PauseLine<'a> {
 
 impl HeldJobs {
     /// Counts the entries of the index: it names candidates, so this is about right.
-    pub async fn count(table: &Table, pause: &Pause, now: Timestamp) -> Result<Self, Failure> {
+    pub async fn count(table: &Table, pause: &Pause) -> Result<Self, Failure> {
         let mut counted = 0;
         let Pause { provider, account, operation, .. } = pause;
         for shard in table.ledger.shards().all() {
@@ -73,7 +69,7 @@ impl HeldJobs {
                 operation: operation.clone(),
                 shard,
             };
-            let page = table.ledger.open_entries(&list, now.plus(FAR), PAGE, None).await;
+            let page = table.ledger.open_entries(&list, FAR, PAGE, None).await;
             let page = page.map_err(|error| {
                 table.failure(&format!("count the held jobs of {provider}/{account} {operation}"), &error)
             })?;
@@ -98,11 +94,11 @@ impl HeldJobs {
 
 impl Pauses {
     /// Reads the directory, and the pauses of every connection in it.
-    pub async fn read(table: &Table, now: Timestamp) -> Result<Self, Failure> {
+    pub async fn read(table: &Table) -> Result<Self, Failure> {
         let directory = table.ledger.directory().await;
         let directory = directory.map_err(|error| table.failure("read the directory of integrations", &error))?;
         let mut unreadable: Vec<_> = directory.unreadable.iter().map(|line| line.error.to_string()).collect();
-        let reads = directory.items.iter().map(|line| of_connection(table, line, now));
+        let reads = directory.items.iter().map(|line| of_connection(table, line));
         let found: Vec<(Vec<Standing>, Vec<String>)> = stream::iter(reads).buffered(AT_ONCE).try_collect().await?;
         let mut standing = Vec::new();
         for (pauses, bad) in found {
@@ -113,17 +109,13 @@ impl Pauses {
     }
 }
 
-async fn of_connection(
-    table: &Table,
-    line: &DirectoryEntry,
-    now: Timestamp,
-) -> Result<(Vec<Standing>, Vec<String>), Failure> {
+async fn of_connection(table: &Table, line: &DirectoryEntry) -> Result<(Vec<Standing>, Vec<String>), Failure> {
     let DirectoryEntry { provider, account, .. } = line;
     let pauses: Result<Listing<Pause>, LedgerError> = table.ledger.pauses(provider, account).await;
     let pauses = pauses.map_err(|error| table.failure(&format!("read the pauses of {provider}/{account}"), &error))?;
     let mut standing = Vec::new();
     for pause in pauses.items {
-        let held = HeldJobs::count(table, &pause, now).await?;
+        let held = HeldJobs::count(table, &pause).await?;
         standing.push(Standing { pause, held });
     }
     Ok((standing, pauses.unreadable.iter().map(|item| item.error.to_string()).collect()))

@@ -93,7 +93,7 @@ fn show(args: &ProvidersShowArgs, terminal: &mut Terminal) -> Result<Answer, Fai
     let sheet = Sheet::of(find(&profiles, &args.provider, &attempted)?)
         .map_err(|error| Failure::Usage(Trouble::new(&attempted, error)))?;
     match terminal.format() {
-        Format::Json => terminal.say_json(&sheet)?,
+        Format::Json | Format::Jsonl => terminal.say_json(&sheet)?,
         Format::Table => sheet.show(terminal)?,
     }
     Ok(Answer::Yes)
@@ -109,7 +109,7 @@ fn list(profiles: &Profiles, terminal: &mut Terminal) -> Result<Answer, Failure>
         );
     }
     match terminal.format() {
-        Format::Json => terminal.say_json(&lines)?,
+        Format::Json | Format::Jsonl => terminal.say_json(&lines)?,
         Format::Table => show_lines(&lines, terminal)?,
     }
     Ok(Answer::Yes)

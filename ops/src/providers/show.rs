@@ -6,6 +6,7 @@ use hookbox_providers::{Configured, Profile, ProfileError};
 use serde::Serialize;
 
 use crate::config::text::period;
+use crate::send::{how_to_make_a_pair, only_the_provider};
 use crate::terminal::{Terminal, Tone};
 
 /// A provider in full.
@@ -194,11 +195,15 @@ impl Sheet {
             commands.push(put("main-verify-token", "verify_token:…"));
         }
         commands.push("hookbox apply".to_owned());
-        let by_others = ["aws-sns", "paypal", "oidc", "ecdsa-p256", "ed25519"];
-        commands.push(match self.ways.first() {
-            Some(way) if by_others.contains(&way.scheme) => "let the provider send a test: only it can sign".to_owned(),
-            _ => format!("hookbox send {provider} --account main"),
-        });
+        let scheme = self.ways.first().map(|way| way.scheme).unwrap_or_default();
+        if let Some((why, instead)) = only_the_provider(scheme) {
+            commands.push(format!("{instead}: {why}"));
+        } else if let Some(pair) = how_to_make_a_pair(scheme) {
+            commands.push(format!("to try it without the provider, in a connection of its own: {pair}"));
+            commands.push(format!("hookbox send {provider} --account test --secret env:KEY"));
+        } else {
+            commands.push(format!("hookbox send {provider} --account main"));
+        }
         commands
     }
 }

@@ -83,6 +83,35 @@ struct JobLine<'a> {
     last_error: Option<&'a LastError>,
 }
 
+/// One job, the event that requires it, and what people decided about it.
+#[derive(Serialize)]
+pub(super) struct JobSheet<'a> {
+    receipt: ReceiptId,
+    provider: &'a Provider,
+    account: &'a Account,
+    kind: &'a str,
+    resource: Option<&'a str>,
+    received_at: String,
+    #[serde(flatten)]
+    job: JobLine<'a>,
+    audit: Vec<AuditLine<'a>>,
+}
+
+impl<'a> JobSheet<'a> {
+    pub(super) fn of(job: &'a Job, loaded: &'a Loaded, pauses: &'a Listing<Pause>) -> Self {
+        Self {
+            receipt: job.key.receipt,
+            provider: &job.provider,
+            account: &job.account,
+            kind: &job.kind,
+            resource: job.resource.as_deref(),
+            received_at: job.received_at.to_string(),
+            job: JobLine::of(job, pauses),
+            audit: loaded.audit.iter().map(AuditLine::of).collect(),
+        }
+    }
+}
+
 #[derive(Serialize)]
 struct PauseLine<'a> {
     since: String,
@@ -245,7 +274,7 @@ impl<'a> AuditLine<'a> {
 }
 
 /// The state of a receipt as it is shown, and why it has no jobs.
-pub(super) fn state(disposition: &Disposition) -> (&'static str, Option<&str>) {
+pub(crate) fn state(disposition: &Disposition) -> (&'static str, Option<&str>) {
     match disposition {
         Disposition::Accepted => ("accepted", None),
         Disposition::Ignored(reason) => ("ignored", Some(reason)),

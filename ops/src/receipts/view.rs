@@ -38,6 +38,26 @@ pub(super) fn show(loaded: &Loaded, pauses: &Listing<Pause>, terminal: &mut Term
     Ok(())
 }
 
+/// One job, the event that requires it, and what people decided about it.
+pub(super) fn show_sheet(
+    job: &Job,
+    loaded: &Loaded,
+    pauses: &Listing<Pause>,
+    terminal: &mut Terminal,
+) -> io::Result<()> {
+    let of = |cell: &str, value: String| [Cell::new(Tone::Quiet, cell), value.into()];
+    title("Event", &format!("{} of {}/{}", job.kind, job.provider, job.account), terminal)?;
+    let mut facts = Columns::indented(2);
+    facts.row(of("receipt", job.key.receipt.to_string()));
+    if let Some(resource) = &job.resource {
+        facts.row(of("resource", resource.clone()));
+    }
+    facts.row(of("received", terminal.time(job.received_at)));
+    print(&facts, terminal)?;
+    show_job(job, pauses, terminal)?;
+    audit(loaded, terminal)
+}
+
 fn title(what: &str, rest: &str, terminal: &mut Terminal) -> io::Result<()> {
     let what = terminal.paint(Tone::Heading, what);
     terminal.say(format_args!("{what}  {rest}"))

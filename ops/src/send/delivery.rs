@@ -10,7 +10,8 @@ use hookbox_providers::{Configured, Profiles, Request, SampleValues, Secret, Sig
 use hookbox_runtime::SecretText;
 use serde_json::Value;
 
-use super::{Endpoint, Outcome, Summary};
+use super::key::PrivateKey;
+use super::{Endpoint, Outcome, Summary, how_to_make_a_pair, only_the_provider};
 use crate::failure::{Failure, Trouble, chain};
 use crate::own_profiles::find;
 
@@ -34,6 +35,8 @@ pub struct Signer {
     address: reqwest::Url,
     profile: Configured,
     secret: Secret,
+    /// What signs in the place of the secret, where the scheme verifies with a public key.
+    key: Option<Arc<PrivateKey>>,
     reference: SecretRef,
     clock: Arc<dyn Clock>,
 }
@@ -54,14 +57,19 @@ impl Signer {
         let address = reqwest::Url::parse(&url).map_err(|error| {
             Failure::Usage(usage(format!("`{}` is no address: {error}", endpoint.url)).advise("--url https://…"))
         })?;
-        let configured = profile.configure(endpoint.variant.as_deref(), endpoint.verify.as_ref());
+        let configured = profile
+            .configure(endpoint.variant.as_deref(), endpoint.verify.as_ref())
+            .map_err(|error| Failure::Usage(usage(error.to_string())))?;
+        let key = PrivateKey::read(configured.scheme(), secret.expose()).transpose();
+        let key = key.map_err(|why| Failure::Usage(usage(format!("{}: {why}", endpoint.secret))))?;
         Ok(Self {
             provider: provider.clone(),
             account: account.clone(),
             url,
             address,
-            profile: configured.map_err(|error| Failure::Usage(usage(error.to_string())))?,
+            profile: configured,
             secret: Secret::new(secret.expose()).map_err(|error| Failure::Usage(usage(error.to_string())))?,
+            key: key.map(Arc::new),
             reference: endpoint.secret.clone(),
             clock,
         })
@@ -138,17 +146,24 @@ impl Signer {
         })
     }
 
-    fn sign(&self, draft: &Draft) -> Result<Signed, Failure> {
+    pub(super) fn sign(&self, draft: &Draft) -> Result<Signed, Failure> {
         let request = self.request(&draft.headers, &draft.body);
-        self.profile.sign(&request, Some(&draft.event_id), &self.secret, self.clock.now()).map_err(|error| {
+        let (id, now) = (Some(draft.event_id.as_str()), self.clock.now());
+        let signed = match &self.key {
+            Some(key) => self.profile.sign_by(&request, id, now, &|message| key.sign(message)),
+            None => self.profile.sign(&request, id, &self.secret, now),
+        };
+        signed.map_err(|error| {
             let trouble = Trouble::new(format!("sign as {}/{}", self.provider, self.account), error);
-            if error == SignError::OnlyTheProvider {
-                return Failure::Usage(trouble.advise("have the provider send a test delivery of its own"));
-            }
-            Failure::Usage(trouble.advise(format!(
-                "{} must hold the secret as {} shows it, prefix and all",
-                self.reference, self.provider
-            )))
+            let scheme = self.profile.scheme();
+            Failure::Usage(match (error, only_the_provider(scheme), how_to_make_a_pair(scheme)) {
+                (SignError::OnlyTheProvider, Some((_, instead)), _) => trouble.advise(instead),
+                (SignError::PrivateKey | SignError::SecretEncoding, _, Some(pair)) => trouble.advise(pair),
+                _ => trouble.advise(format!(
+                    "{} must hold the secret as {} shows it, prefix and all",
+                    self.reference, self.provider
+                )),
+            })
         })
     }
 

@@ -2,11 +2,13 @@
 
 use hookbox_core::integration::SecretRef;
 use hookbox_core::name::{Account, Provider};
+use hookbox_providers::Profiles;
 use serde_json::Value;
 
-use super::SendArgs;
+use super::{SendArgs, only_the_provider};
 use crate::config::ConfigFile;
 use crate::failure::{Failure, Trouble};
+use crate::own_profiles::find;
 
 /// A connection as its provider knows it.
 #[derive(Clone, Debug)]
@@ -27,9 +29,13 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// From the arguments and the file that they name. With a secret of its own no file is needed.
-    pub fn find(args: &SendArgs) -> Result<Self, Failure> {
+    pub fn find(args: &SendArgs, profiles: &Profiles) -> Result<Self, Failure> {
         let (provider, account) = (&args.provider, &args.account);
         let attempted = format!("send as {provider}/{account}");
+        let scheme = find(profiles, provider, &attempted)?.configure(None, None).map(|configured| configured.scheme());
+        if let Some((why, instead)) = scheme.ok().and_then(only_the_provider) {
+            return Err(Failure::Usage(Trouble::new(attempted, why).advise(instead)));
+        }
         let url = args.url.trim_end_matches('/').to_owned();
         if !(url.starts_with("http://") || url.starts_with("https://")) {
             let why = format!("`{url}` is no address");

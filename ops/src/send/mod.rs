@@ -1,6 +1,7 @@
 //! `hookbox send`: sample deliveries, signed as the provider signs them.
 
 mod endpoint;
+mod key;
 mod delivery;
 mod summary;
 
@@ -22,12 +23,19 @@ use crate::own_profiles::ProfilesArgs;
 use crate::terminal::{Format, Terminal};
 pub use delivery::{Draft, Signer};
 pub use endpoint::Endpoint;
+pub(crate) use key::{how_to_make_a_pair, only_the_provider};
 pub use summary::{Outcome, Summary};
 
 /// Send signed sample deliveries, as a provider would
 ///
 /// Secrets and settings are those of the integration in hookbox.toml; the secret is read with your own environment or
 /// credentials. With --times the same delivery is sent again and again, which is what providers do.
+///
+/// Where the provider signs with a private key and the integration's secret is the public one (discord, sendgrid), make a
+/// pair of your own: the integration names its public half, and --secret a private key in PEM (PKCS #8). For discord it may
+/// also be the 32 bytes of the seed in hexadecimal digits, for Standard Webhooks `whsk_` and base64. What is signed
+/// with a key that the endpoint fetches from the provider (aws-sns, paypal, google-pubsub) only the provider can send:
+/// then the command says how to have it send something.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct SendArgs {
@@ -85,6 +93,10 @@ Examples:
   hookbox send stripe --account demo --event-id evt_1 --set '{\"changed\": true}'
   hookbox send github --account main --secret env:GITHUB_SECRET --body push.json --output json
 
+  openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out key.pem
+  openssl pkey -in key.pem -pubout -outform DER | openssl base64 -A     # its secret
+  KEY=$(cat key.pem) hookbox send sendgrid --account test --secret env:KEY
+
 Exit codes: 0 every answer was 2xx, 1 one was not, 2 wrong usage, 3 nothing could be sent.";
 
 /// Calls under way at once.
@@ -108,13 +120,14 @@ fn parse_object(text: &str) -> Result<Value, String> {
 
 /// Runs the command.
 pub async fn run(args: &SendArgs, clock: Arc<dyn Clock>, terminal: &mut Terminal) -> Result<Answer, Failure> {
-    let endpoint = Endpoint::find(args)?;
+    let profiles = args.profiles.load()?;
+    let endpoint = Endpoint::find(args, &profiles)?;
     let secret = args.aws.secrets(Arc::clone(&clock)).await.read(&endpoint.secret).await?;
-    let signer = Signer::new(&endpoint, &secret, &args.profiles.load()?, Arc::clone(&clock))?;
+    let signer = Signer::new(&endpoint, &secret, &profiles, Arc::clone(&clock))?;
     let draft = draft(args, &signer, clock.now())?;
     let summary = deliver(&signer, &draft, args.times, args.concurrent, terminal).await?;
     match terminal.format() {
-        Format::Json => terminal.say_json(&summary)?,
+        Format::Json | Format::Jsonl => terminal.say_json(&summary)?,
         Format::Table => summary.show(&signer.shown_url(), terminal)?,
     }
     for hint in signer.hints(&summary) {

@@ -11,6 +11,7 @@ use hookbox_core::key::ReceiptId;
 use hookbox_providers::{Fetched, Profiles, Request, SampleValues, Secret, Verdict};
 use serde_json::json;
 
+use super::key::tests::{ED25519, ED25519_PUBLIC, P256, P256_PUBLIC, pem};
 use super::*;
 use crate::testing::{clock, terminal};
 
@@ -20,9 +21,10 @@ const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const SEED: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
 const PUBLIC: &str = "03a107bff3ce10be1d70dd18e74bc09967e4d6309ba50d5f1ddc8664125531b8";
 
-/// Thumbtack sends a user and a password, Adyen's keys are hexadecimal digits, and Discord's are pairs.
+/// Thumbtack sends a user and a password, Adyen's keys are hexadecimal digits, and those of discord and sendgrid are pairs.
 fn secret(provider: &str) -> &'static str {
     match provider {
+        "sendgrid" => Box::leak(pem(P256).into_boxed_str()),
         "thumbtack" => "user:MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
         "adyen" | "discord" => SEED,
         _ => SECRET,
@@ -31,11 +33,15 @@ fn secret(provider: &str) -> &'static str {
 
 /// What the endpoint verifies with.
 fn verifying(provider: &str) -> &'static str {
-    if provider == "discord" { PUBLIC } else { secret(provider) }
+    match provider {
+        "discord" => PUBLIC,
+        "sendgrid" => P256_PUBLIC,
+        _ => secret(provider),
+    }
 }
 
 /// Providers whose private key nobody else has.
-const SIGNED_BY_OTHERS: [&str; 4] = ["aws-sns", "google-pubsub", "paypal", "sendgrid"];
+const SIGNED_BY_OTHERS: [&str; 3] = ["aws-sns", "google-pubsub", "paypal"];
 
 /// Answers as `ingest` does, for one connection with one secret.
 #[derive(Clone)]
@@ -247,7 +253,7 @@ fn arguments(rest: &[&str]) -> SendArgs {
 fn found(rest: &[&str], directory: &Path) -> Result<Endpoint, Failure> {
     let mut args = arguments(rest);
     args.config = directory.join("hookbox.toml");
-    Endpoint::find(&args)
+    Endpoint::find(&args, &Profiles::built_in())
 }
 
 #[test]
@@ -311,4 +317,38 @@ async fn a_secret_that_cannot_sign_is_named_and_not_shown() {
     let text = failure.to_string();
     assert!(text.contains("try: env:S must hold the secret as standard-webhooks shows it"), "{text}");
     assert!(!text.contains("MfKQ9"), "{text}");
+}
+
+#[test]
+fn a_private_key_in_pem_signs_for_a_public_one() {
+    let discord = signer("discord", "https://api.example", &pem(ED25519));
+    let draft = draft(&discord, None);
+    let signed = discord.sign(&draft).unwrap();
+    let headers = [draft.headers.clone(), signed.headers].concat();
+    let profiles = Profiles::built_in();
+    let profile = profiles.get(&"discord".parse().unwrap()).unwrap().unwrap().configure(None, None).unwrap();
+    let verdict = |key: &str| {
+        let (headers, body) = (&headers, &draft.body);
+        let request = Request { method: "POST", path_token: None, url: None, query: None, headers, body };
+        profile.verify(&request, &[Secret::new(key).unwrap()], &Fetched::nothing(), clock().now())
+    };
+    assert!(matches!(verdict(ED25519_PUBLIC), Verdict::Valid { .. }));
+    assert!(matches!(verdict(PUBLIC), Verdict::Invalid(_)));
+    // Without one the command says how to make a pair.
+    let failure = signer("sendgrid", "https://api.example", P256_PUBLIC).sign(&draft).unwrap_err();
+    assert!(failure.to_string().contains("openssl genpkey -algorithm EC"), "{failure}");
+}
+
+#[test]
+fn what_only_the_provider_can_send_is_said_with_what_to_do_instead() {
+    let directory = tempfile::tempdir().unwrap();
+    for (provider, instead) in
+        [("aws-sns", "aws sns publish"), ("paypal", "Webhooks Simulator"), ("google-pubsub", "gcloud pubsub")]
+    {
+        // Whatever the file says, or does not.
+        let failure = found(&[provider, "--account", "a"], directory.path()).unwrap_err();
+        assert_eq!(failure.code(), 2);
+        assert!(failure.to_string().contains("so that no other key can sign"), "{failure}");
+        assert!(failure.to_string().contains(instead), "{failure}");
+    }
 }

@@ -26,6 +26,8 @@ pub(super) struct Delivery {
 
 impl Delivery {
     pub(super) fn new(method: String, url: Option<&str>, headers: Headers, body: Vec<u8>) -> Self {
+        // A fragment is never sent.
+        let url = url.map(|url| url.split('#').next().unwrap_or_default());
         let (url, query) = match url.map(|url| url.split_once('?').unwrap_or((url, ""))) {
             None => (None, None),
             Some((url, "")) => (Some(url.to_owned()), None),

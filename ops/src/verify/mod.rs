@@ -177,7 +177,7 @@ impl One<'_> {
         }
         let report = Report::of(&finding, &circumstances, also_valid);
         match terminal.format() {
-            Format::Json => terminal.say_json(&report)?,
+            Format::Json | Format::Jsonl => terminal.say_json(&report)?,
             Format::Table => report.show(terminal)?,
         }
         Ok(if report.valid { Answer::Yes } else { Answer::No })

@@ -76,7 +76,7 @@ impl Outcome {
     }
 
     fn show(&self, terminal: &mut Terminal) -> io::Result<()> {
-        if terminal.format() == Format::Json {
+        if terminal.format() != Format::Table {
             return terminal.say_json(self);
         }
         for Fault { file, name, says } in &self.failures {
@@ -93,7 +93,10 @@ fn judge(vector: &Vector, profiles: &Profiles) -> Result<(), String> {
     let expected = vector.expects_valid().map_err(|error| error.to_string())?;
     let verdict = vector.judge(profiles).map_err(|error| error.to_string())?;
     match (expected, &verdict) {
-        (true, Verdict::Valid { .. }) | (false, Verdict::Invalid(_) | Verdict::Misconfigured(_)) => Ok(()),
+        (true, Verdict::Valid { .. }) => {
+            vector.judge_answer(profiles).map_err(|error| error.to_string())?.map_or(Ok(()), Err)
+        }
+        (false, Verdict::Invalid(_) | Verdict::Misconfigured(_)) => Ok(()),
         (true, verdict) => Err(format!("should be valid, but {}", says(verdict))),
         (false, verdict) => Err(format!("should be invalid, but {}", says(verdict))),
     }
@@ -154,6 +157,11 @@ mod tests {
             vector(json!({"name": null, "expect": "perhaps"})),
             vector(json!({"name": "own header", "signature_header": "X-Sig", "headers": {"X-Sig": SIGNATURE}})),
             vector(json!({"name": "own header only", "signature_header": "X-Sig"})),
+            vector(json!({"name": "two secrets", "secret": ["another", "key"]})),
+            vector(
+                json!({"name": "header twice", "headers": {"X-Acme-Signature": [SIGNATURE, SIGNATURE]}, "expect": "invalid"})
+            ),
+            vector(json!({"name": "no handshake", "expected_response": 200})),
             7,
         ]);
         write("acme.json", &vectors.to_string());
@@ -168,8 +176,8 @@ mod tests {
         insta::assert_snapshot!(captured.out());
         let (_, captured) = ran(folder.path(), &profiles, Format::Json);
         let json = captured.json();
-        assert_eq!((&json["passed"], &json["failed"]), (&json!(4), &json!(8)));
-        assert_eq!(json["failures"].as_array().unwrap().len(), 8);
+        assert_eq!((&json["passed"], &json["failed"]), (&json!(6), &json!(9)));
+        assert_eq!(json["failures"].as_array().unwrap().len(), 9);
     }
 
     #[test]

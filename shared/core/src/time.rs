@@ -10,6 +10,10 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct Timestamp(i64);
 
+/// A point in time as exactly as a provider writes it, to the nanosecond, within the years -9999 to 9999.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ExactTime(jiff::Timestamp);
+
 /// A point in time in whole seconds since the Unix epoch: the unit of DynamoDB's time to live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -80,6 +84,40 @@ impl fmt::Display for Timestamp {
     }
 }
 
+impl ExactTime {
+    /// From nanoseconds since the Unix epoch; `None` outside of the years -9999 to 9999.
+    pub fn from_nanos(nanos: i128) -> Option<Self> {
+        jiff::Timestamp::from_nanosecond(nanos).ok().map(Self)
+    }
+
+    /// From RFC 3339 text such as `2026-11-30T08:00:00.123456789Z` or with an offset; `None` when it is not.
+    pub fn parse_rfc3339(text: &str) -> Option<Self> {
+        text.parse().ok().map(Self)
+    }
+
+    /// From text as in e-mail (RFC 2822) such as `Mon, 30 Nov 2026 08:00:00 +0000`; `None` when it is not.
+    pub fn parse_rfc2822(text: &str) -> Option<Self> {
+        jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text).ok().map(Self)
+    }
+
+    /// The millisecond that it lies in.
+    pub fn to_timestamp(self) -> Timestamp {
+        Timestamp(i64::try_from(self.0.as_nanosecond().div_euclid(1_000_000)).unwrap_or(i64::MAX))
+    }
+}
+
+/// RFC 3339 in UTC with milliseconds, and with microseconds or nanoseconds where it has any.
+impl fmt::Display for ExactTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = self.0;
+        match at.subsec_nanosecond() {
+            nanos if nanos % 1_000_000 == 0 => write!(f, "{at:.3}"),
+            nanos if nanos % 1_000 == 0 => write!(f, "{at:.6}"),
+            _ => write!(f, "{at:.9}"),
+        }
+    }
+}
+
 impl EpochSeconds {
     /// From seconds since the Unix epoch.
     pub const fn new(seconds: i64) -> Self {
@@ -106,6 +144,23 @@ mod tests {
         assert_eq!(at.to_string(), "2025-10-08T23:53:20.125Z");
         assert_eq!(at.day(), "2025-10-08");
         assert_eq!(Timestamp::parse_rfc3339("yesterday"), None);
+    }
+
+    #[test]
+    fn an_exact_time_keeps_every_digit_and_lies_in_a_millisecond() {
+        for (text, shown, millis) in [
+            ("2025-10-09T10:53:20.123456789+02:00", "2025-10-09T08:53:20.123456789Z", 1_760_000_000_123),
+            ("2025-10-09T08:53:20.1234560Z", "2025-10-09T08:53:20.123456Z", 1_760_000_000_123),
+            ("2025-10-09T08:53:20.5Z", "2025-10-09T08:53:20.500Z", 1_760_000_000_500),
+            ("1969-12-31T23:59:59.9999Z", "1969-12-31T23:59:59.999900Z", -1),
+        ] {
+            let at = ExactTime::parse_rfc3339(text).expect("valid");
+            assert_eq!((at.to_string().as_str(), at.to_timestamp().as_millis()), (shown, millis));
+        }
+        let mail = ExactTime::parse_rfc2822("Thu, 09 Oct 2025 08:53:20 +0000").map(ExactTime::to_timestamp);
+        assert_eq!(mail, Some(Timestamp::from_seconds(1_760_000_000)));
+        assert_eq!((ExactTime::parse_rfc3339("x"), ExactTime::parse_rfc2822("x")), (None, None));
+        assert_eq!(ExactTime::from_nanos(i128::MAX), None);
     }
 
     #[test]

@@ -69,6 +69,12 @@ pub struct HistoryQuery {
     pub day: Timestamp,
     /// The shard.
     pub shard: u16,
+    /// Receipts that arrived earlier are left out.
+    pub since: Timestamp,
+    /// Receipts that arrived later are left out.
+    pub until: Timestamp,
+    /// Whether the earliest come first, or the latest.
+    pub earliest_first: bool,
 }
 
 /// The receipts of one resource, such as a lead.
@@ -151,8 +157,8 @@ impl FromStr for Cursor {
 struct Range<'a> {
     index: &'static Index,
     pk: String,
-    /// The latest time of the range.
-    until: Option<Timestamp>,
+    /// The earliest and the latest time of the range.
+    between: Option<(Timestamp, Timestamp)>,
     earliest_first: bool,
     limit: u32,
     after: Option<&'a Cursor>,
@@ -175,11 +181,12 @@ impl Ledger {
             }
         };
         let after = after.as_ref();
-        let range = Range { index: &table::OPEN, pk, until: Some(until), earliest_first: true, limit, after };
+        let between = Some((Timestamp::from_millis(0), until));
+        let range = Range { index: &table::OPEN, pk, between, earliest_first: true, limit, after };
         self.page(range, OpenEntry::from_item).await
     }
 
-    /// Up to `limit` receipts of a day's shard, latest first.
+    /// Up to `limit` receipts of a day's shard, of the times and in the order that the query says.
     pub async fn history(
         &self,
         query: &HistoryQuery,
@@ -188,7 +195,8 @@ impl Ledger {
     ) -> Result<Page<ReceiptEntry>, LedgerError> {
         let pk = index::day(&query.provider, &query.account, query.day, query.shard);
         let after = after.as_ref();
-        let range = Range { index: &table::HISTORY, pk, until: None, earliest_first: false, limit, after };
+        let HistoryQuery { since, until, earliest_first, .. } = *query;
+        let range = Range { index: &table::HISTORY, pk, between: Some((since, until)), earliest_first, limit, after };
         self.page(range, |item| ReceiptEntry::from_item(item, None)).await
     }
 
@@ -201,7 +209,7 @@ impl Ledger {
     ) -> Result<Page<ReceiptEntry>, LedgerError> {
         let pk = index::resource(&query.provider, &query.account, &query.resource);
         let after = after.as_ref();
-        let range = Range { index: &table::RESOURCE, pk, until: None, earliest_first: false, limit, after };
+        let range = Range { index: &table::RESOURCE, pk, between: None, earliest_first: false, limit, after };
         self.page(range, |item| ReceiptEntry::from_item(item, Some(&query.resource))).await
     }
 
@@ -211,9 +219,11 @@ impl Ledger {
         read: impl Fn(Item) -> Result<T, ItemError>,
     ) -> Result<Page<T>, LedgerError> {
         let mut condition = Expression::default().when_is(range.index.hash, text(range.pk.as_str()));
-        if let Some(until) = range.until {
-            let (name, until) = (condition.name(range.index.range), condition.value(number(until.as_millis())));
-            condition = condition.when(format!("{name} <= {until}"));
+        if let Some((since, until)) = range.between {
+            let name = condition.name(range.index.range);
+            let (since, until) = (number(since.as_millis()), number(until.as_millis()));
+            let (since, until) = (condition.value(since), condition.value(until));
+            condition = condition.when(format!("{name} BETWEEN {since} AND {until}"));
         }
         let start = range.after.map(|after| {
             let mut start = Key::new(&after.pk, &after.sk).into_attributes();

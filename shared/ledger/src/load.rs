@@ -32,6 +32,8 @@ pub struct Loaded {
     pub(crate) chunks: usize,
     /// The jobs that do not expire.
     pub(crate) kept: Vec<JobKey>,
+    /// The sort keys of what people did.
+    pub(crate) records: Vec<String>,
 }
 
 /// An item that this version cannot read.
@@ -83,6 +85,7 @@ impl Loaded {
             unreadable: Vec::new(),
             chunks: 0,
             kept: Vec::new(),
+            records: Vec::new(),
         }
     }
 
@@ -116,7 +119,10 @@ impl Loaded {
                 self.jobs.push(stored.job);
             })
         } else if sk.starts_with(key::LOG) {
-            Audit::from_item(item).map(|audit| self.audit.push(audit))
+            Audit::from_item(item).map(|audit| {
+                self.audit.push(audit);
+                self.records.push(sk.clone());
+            })
         } else {
             // A kind of item that a later version has invented.
             Err(item::corrupt(&item, "not a kind of item that this version knows"))

@@ -8,7 +8,7 @@
 use hookbox_core::job::{Job, State};
 use hookbox_core::key::{JobKey, Shards};
 use hookbox_core::receipt::{Expiry, Receipt};
-use hookbox_core::time::Timestamp;
+use hookbox_core::time::{EpochSeconds, Timestamp};
 use hookbox_core::transition::expiry::{self, ExpiryChange};
 
 use crate::error::LedgerError;
@@ -31,6 +31,8 @@ pub(crate) enum Part {
     Sibling(String),
     /// The expiry of a payload chunk.
     Chunk(String),
+    /// The expiry of what a person did earlier.
+    Record(String),
     /// That the pause still stands.
     Pause,
     /// A person's deed.
@@ -42,7 +44,13 @@ pub(crate) enum Part {
 pub(crate) struct Plan {
     pub(crate) parts: Vec<Part>,
     pub(crate) writes: Vec<Write>,
+    /// When the folder expires after it; `None` for one that is kept.
+    pub(crate) expires_at: Option<EpochSeconds>,
 }
+
+/// The most records whose expiry is changed, the latest ones: a transaction has 100 parts, of which a folder with every
+/// operation and the largest payload needs fewer than 40.
+const MAX_RECORDS: usize = 50;
 
 /// The change of a job.
 #[derive(Clone, Copy, Debug)]
@@ -75,6 +83,9 @@ impl Plan {
         let expires = if after.has_ended() { job_expires && receipt_expires } else { job_expires || receipt_expires };
         let job = job_update(change)?;
         let mut plan = Self::default();
+        if expires && after.has_ended() {
+            plan.expires_at = folder.receipt.as_ref().and_then(|receipt| receipt.expires_at);
+        }
         let job_key = || Key::new(folder.id.to_string(), key::job(&before.key));
         match expiry_change(folder, before, after, expires) {
             ExpiryChange::Keep => {
@@ -128,6 +139,10 @@ impl Plan {
     /// Everything of the folder but the job itself.
     fn folder(&mut self, folder: &Loaded, job: &JobKey, fate: Fate, gone: &[String]) -> Result<(), LedgerError> {
         self.receipt(folder, Some(fate))?;
+        self.expires_at = match fate {
+            Fate::Kept => None,
+            Fate::Expires(expiry) => Some(expiry.receipt),
+        };
         let pk = folder.id.to_string();
         for sibling in folder.jobs.iter().filter(|sibling| sibling.key != *job) {
             let sk = key::job(&sibling.key);
@@ -148,6 +163,14 @@ impl Plan {
                 Fate::Expires(expiry) => Expression::of_ours().set("expires_at", number(expiry.payload.get())),
             };
             self.push(Part::Chunk(sk.clone()), Write::Update(Key::new(&pk, sk), expression));
+        }
+        let latest = folder.records.iter().rev().take(MAX_RECORDS);
+        for sk in latest.filter(|sk| !gone.contains(sk)) {
+            let expression = match self.expires_at {
+                None => Expression::of_ours().remove("expires_at"),
+                Some(at) => Expression::of_ours().set("expires_at", number(at.get())),
+            };
+            self.push(Part::Record(sk.clone()), Write::Update(Key::new(&pk, sk), expression));
         }
         Ok(())
     }

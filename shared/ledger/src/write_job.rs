@@ -56,7 +56,8 @@ impl Ledger {
         self.change(loaded, before, after, Extra::default()).await.map(|_| ())
     }
 
-    /// Like [`write_job`](Self::write_job), with a person's deed recorded in the same transaction.
+    /// Like [`write_job`](Self::write_job), with a person's deed recorded in the same transaction. The record expires
+    /// with the folder, whatever it says itself.
     pub async fn write_job_audited(
         &self,
         loaded: &Loaded,
@@ -120,6 +121,7 @@ impl Ledger {
                 plan.push(Part::Pause, Write::Check(key, stands));
             }
             if let Some(audit) = extra.audit {
+                let audit = Audit { expires_at: plan.expires_at, ..audit.clone() };
                 let absent = Expression::default().when_absent("pk");
                 plan.push(Part::Audit, Write::Put(audit.to_item(&audit_id)?, absent));
             }
@@ -193,10 +195,10 @@ fn missing(plan: &Plan, verdicts: &[Verdict]) -> Result<Vec<String>, LedgerError
     let mut missing = Vec::new();
     for (part, verdict) in plan.parts.iter().zip(verdicts) {
         match (part, verdict) {
-            (Part::Sibling(sk) | Part::Chunk(sk), Verdict::Fails(None)) => missing.push(sk.clone()),
+            (Part::Sibling(sk) | Part::Chunk(sk) | Part::Record(sk), Verdict::Fails(None)) => missing.push(sk.clone()),
             // One of a newer version is left alone, and so is the job. One that is broken must not keep its job from
             // ending: nobody can read it anyway.
-            (Part::Chunk(sk), Verdict::Fails(Some(item))) => match check_schema(item) {
+            (Part::Chunk(sk) | Part::Record(sk), Verdict::Fails(Some(item))) => match check_schema(item) {
                 Err(error @ ItemError::NewerSchema { .. }) => return Err(error.into()),
                 _ => missing.push(sk.clone()),
             },

@@ -401,3 +401,36 @@ fn a_delivery_holds_a_limited_number_of_events_and_bytes() {
     let large = updates(1_000).replace("{\"data\"", &format!("{{\"x\":\"{}\",\"data\"", "y".repeat(70_000)));
     assert!(matches!(decode("yelp", &large), Err(DecodeError::TooLarge { .. })));
 }
+
+#[test]
+fn a_callback_by_get_has_its_fields_in_the_query() {
+    let twilio = configured("twilio", None);
+    let query = "MessageSid=SM1&MessageStatus=sent&AccountSid=AC1&Body=caf%C3%A9+a";
+    let decode = |method, query, body| {
+        twilio.decode(&Request { method, path_token: None, url: None, query, headers: &[], body })
+    };
+    let event = decode("GET", Some(query), b"").unwrap().events.remove(0);
+    assert_eq!(event.identity, provider_event("twilio-status:SM1:sent"));
+    assert_eq!((event.payload.body.as_slice(), event.payload.query.as_deref()), (&b""[..], Some(query)));
+    // The query of a request with a body is somebody else's.
+    let posted = decode("POST", Some(query), b"MessageSid=SM2&MessageStatus=sent").unwrap().events.remove(0);
+    assert_eq!(posted.identity, provider_event("twilio-status:SM2:sent"));
+    assert_eq!(fault(decode("POST", None, b"")), Fault::Empty);
+    assert_eq!(fault(slack_without_a_body(Some(query))), Fault::Empty, "only where the profile says so");
+}
+
+fn slack_without_a_body(query: Option<&str>) -> Result<Delivery, DecodeError> {
+    let slack = configured("slack", None);
+    slack.decode(&Request { method: "POST", path_token: None, url: None, query, headers: &[], body: b"" })
+}
+
+#[test]
+fn times_keep_every_digit_beside_the_events() {
+    let body = r#"[{"specversion":"1.0","id":"1","type":"a","time":"2025-10-09T10:53:20.123456789+02:00"},{"specversion":"1.0","id":"2","type":"a"}]"#;
+    let delivery = decode_bytes(&configured("twilio", None), &[("Content-Type", "application/json")], body.as_bytes());
+    let delivery = delivery.unwrap();
+    let times: Vec<_> = delivery.times.iter().map(|at| at.map(|at| at.to_string())).collect();
+    assert_eq!(times, [Some("2025-10-09T08:53:20.123456789Z".to_owned()), None]);
+    let millis = delivery.events[0].occurred_at.map(hookbox_core::time::Timestamp::as_millis);
+    assert_eq!(millis, Some(1_760_000_000_123));
+}

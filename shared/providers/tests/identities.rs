@@ -233,3 +233,27 @@ fn every_form_of_twilio_is_read_by_its_own_rule() {
     let unknown = events("twilio", &[FORM], "AccountSid=AC1&Novelty=1");
     assert_eq!((unknown.len(), unknown[0].kind.as_str()), (1, "callback"));
 }
+
+#[test]
+fn an_identity_of_any_length_is_one_and_a_longer_one_is_another() {
+    let mids = |last: u32| (0..20).chain([last]).map(|at| format!("\"m_{at}{}\"", "x".repeat(90))).collect::<Vec<_>>();
+    let delivery = |last| {
+        let delivery = format!(r#"{{"watermark":1760000000000,"mids":[{}]}}"#, mids(last).join(","));
+        let item = format!(r#"{{"sender":{{"id":"5"}},"recipient":{{"id":"1"}},"timestamp":1,"delivery":{delivery}}}"#);
+        one("facebook", &[], &format!(r#"{{"object":"page","entry":[{{"id":"1","messaging":[{item}]}}]}}"#))
+    };
+    assert_same(&delivery(20), &delivery(20));
+    assert_ne!(delivery(20).identity, delivery(21).identity);
+
+    // Whoever sends a message chooses its id.
+    let inbound =
+        |id: &str| one("mailgun", &[FORM], &format!("recipient=a%40b&Message-Id={id}&timestamp=1&token=t&signature=s"));
+    let (folded, long) = (inbound("%3Ca%0D%0A+b%3E"), inbound(&"x".repeat(2_000)));
+    assert_eq!((folded.event_id.as_deref(), folded.kind.as_str()), (None, "inbound"));
+    assert_eq!(
+        (long.event_id.as_deref(), long.resource.as_deref()),
+        (None, None),
+        "what is too long to show is left out"
+    );
+    assert_ne!(folded.identity, long.identity);
+}

@@ -57,6 +57,50 @@ fn a_vector_that_cannot_be_judged_is_a_failure() {
     assert!(Vector::new(json!({"expect": "maybe"})).expects_valid().is_err());
 }
 
+#[test]
+fn a_vector_names_its_header_where_the_scheme_has_one_to_name() {
+    for (provider, name, header) in [
+        ("standard-webhooks", "own_svix_ok", "svix-signature"),
+        ("gitlab", "secret_token", "X-Gitlab-Token"),
+        ("twilio", "own_multi", "X-Twilio-Signature"),
+        ("discord", "own_uppersig", "X-Signature-Ed25519"),
+        ("thumbtack", "basic_ok", "Authorization"),
+        ("mailgun", "own_swapped", "none"),
+    ] {
+        let mut named = vector(provider, name);
+        named["signature_header"] = json!(header);
+        assert!(matches!(judge(named.clone()), Verdict::Valid { .. }), "{provider}");
+        named["signature_header"] = json!("X-Other-signature");
+        let has_one = !["thumbtack", "mailgun"].contains(&provider);
+        assert_eq!(matches!(judge(named), Verdict::Valid { .. }), !has_one, "{provider}");
+    }
+}
+
+#[test]
+fn a_handshake_of_a_vector_is_judged_by_its_answer() {
+    let profiles = Profiles::built_in();
+    let answer = |vector: Value| Vector::new(vector).judge_answer(&profiles).unwrap();
+    for (provider, name) in [
+        ("zoom", "own_url_validation"),
+        ("slack", "own_url_verification_answer"),
+        ("discord", "own_ping_answer"),
+        ("facebook", "own_verification_answer"),
+    ] {
+        let good = vector(provider, name);
+        assert_eq!(answer(good.clone()), None, "{name}");
+        let mut other = good.clone();
+        other["expected_response"] = json!({"status": 200, "body": "something else"});
+        assert!(answer(other).is_some_and(|why| why.contains("something else")), "{name}");
+        let mut unsigned = good;
+        unsigned["secret"] = json!("another");
+        assert!(answer(unsigned).is_some(), "{name}");
+    }
+    let mut ordinary = vector("zoom", "meeting_started");
+    ordinary["expected_response"] = json!(200);
+    assert_eq!(answer(ordinary).as_deref(), Some("it is no handshake"));
+    assert_eq!(answer(vector("zoom", "meeting_started")), None, "nothing is expected");
+}
+
 /// Schemes that only the provider can sign, and one of their valid vectors with the header that holds its signature.
 const SIGNED_BY_OTHERS: [(&str, &str, &str); 4] = [
     ("sendgrid", "official_valid", "X-Twilio-Email-Event-Webhook-Signature"),
@@ -254,7 +298,7 @@ fn a_multipart_form_of_mailgun_is_verified_and_read() {
 
 #[test]
 fn a_json_body_of_twilio_is_signed_by_its_hash_or_not_at_all() {
-    let twilio = way("twilio/-");
+    let twilio = way("twilio/auth-token");
     let good = twilio.sample();
     assert!(good.query.as_deref().is_some_and(|query| query.starts_with("bodySHA256=")));
     let mut without = good.clone();
@@ -428,6 +472,9 @@ fn nobody_else_can_sign_for_providers_with_a_private_key() {
     for way in WAYS.iter().filter(|way| !way.is_signable()) {
         let delivery = Delivery::new(b"{}");
         let refused = way.configured.sign(&delivery.request(), Some("id"), &way.signing, NOW);
-        assert_eq!(refused, Err(SignError::OnlyTheProvider), "{}", way.name);
+        let (public_key, only) = (way.provider() == "sendgrid", SignError::OnlyTheProvider);
+        assert_eq!(refused, Err(if public_key { SignError::PrivateKey } else { only }), "{}", way.name);
+        let refused = way.configured.sign_by(&delivery.request(), Some("id"), NOW, &|_| None);
+        assert_eq!(refused, Err(if public_key { SignError::SecretEncoding } else { only }), "{}", way.name);
     }
 }

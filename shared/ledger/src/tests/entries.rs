@@ -128,6 +128,9 @@ async fn receipts_are_found_by_day_and_by_resource_latest_first() {
             account: "demo".parse().unwrap(),
             day: START.plus(Duration::from_secs(3_600)),
             shard,
+            since: START,
+            until: START.plus(Duration::from_secs(24 * 3_600)),
+            earliest_first: false,
         };
         let page = world.ledger.history(&query, 100, None).await.unwrap();
         assert!(page.items.is_sorted_by_key(|entry| std::cmp::Reverse(entry.received_at)));

@@ -3,6 +3,7 @@
 use hookbox_core::digest::Digest;
 use hookbox_core::event::{Disposition, Event, Identity, IdentityWindow, Payload};
 use hookbox_core::limits::MAX_FIELD_BYTES;
+use hookbox_core::time::ExactTime;
 
 use super::envelope::Envelopes;
 use super::json::NodeId;
@@ -24,28 +25,31 @@ struct Head {
     kind: String,
     resource: Option<String>,
     tenant: Option<String>,
-    occurred_at: Option<hookbox_core::time::Timestamp>,
+    occurred_at: Option<ExactTime>,
     version: Option<String>,
     disposition: Disposition,
 }
 
 impl Reading<'_> {
-    pub(super) fn events(&self, found: &[Found<'_, '_>]) -> Result<Vec<Event>, DecodeError> {
+    /// The events, and when each happened to the last digit.
+    pub(super) fn events(&self, found: &[Found<'_, '_>]) -> Result<(Vec<Event>, Vec<Option<ExactTime>>), DecodeError> {
         let ids: Vec<NodeId> = found.iter().map(|found| found.place.0).collect();
         let envelopes = (ids.len() > 1).then(|| Envelopes::new(self.json, &ids));
-        let mut events = Vec::with_capacity(found.len());
+        let (mut events, mut times) = (Vec::with_capacity(found.len()), Vec::with_capacity(found.len()));
         let mut room = MAX_DELIVERY_PAYLOAD_BYTES;
         for element in found {
             let (head, digest) = self.head(element, found.len() > 1)?;
             let body = self.bytes(element.place.0, envelopes.as_ref());
             room = room.checked_sub(body.len()).ok_or(DecodeError::TooLarge { limit: MAX_DELIVERY_PAYLOAD_BYTES })?;
+            times.push(head.occurred_at);
             events.push(self.event(head, digest, body));
         }
-        Ok(events)
+        Ok((events, times))
     }
 
     fn event(&self, head: Head, digest: Digest, body: Vec<u8>) -> Event {
         let Head { identity, weak, event_id, kind, resource, tenant, occurred_at, version, disposition } = head;
+        let occurred_at = occurred_at.map(ExactTime::to_timestamp);
         let kept = |name: &String| Some((name.clone(), self.request.header(name).ok().flatten()?.to_owned()));
         let payload = Payload {
             body,
@@ -159,11 +163,14 @@ fn read(rule: &Rule, view: &View<'_>, digest: Digest, evidence: IdentityWindow) 
     Ok(Head {
         identity,
         weak,
-        event_id: optional(&fields.id, "id", view)?,
         // Facts beside the identity: what cannot be read of them is left out, and the event is kept.
+        event_id: match optional(&fields.id, "id", view) {
+            Err(_) if !fields.identity.is_empty() => None,
+            id => id?,
+        },
         resource: optional(&fields.resource, "resource", view).ok().flatten(),
         tenant: optional(&fields.tenant, "tenant", view).ok().flatten(),
-        version: optional(&fields.version, "version", view)?,
+        version: optional(&fields.version, "version", view).ok().flatten(),
         occurred_at: fields.occurred_at.text(view).ok().flatten().and_then(|text| fields.time_unit.read(&text)),
         disposition: rule.ignore.clone().map_or(Disposition::Accepted, Disposition::Ignored),
         kind,
@@ -177,8 +184,9 @@ fn identity(
     kind: &str,
 ) -> Result<(Identity, Option<IdentityWindow>), DecodeError> {
     let fields = &rule.fields;
-    let by_id = if fields.identity.is_empty() { (&fields.id, "id") } else { (&fields.identity, "identity") };
-    if let Some(event_id) = optional(by_id.0, by_id.1, view)? {
+    let own =
+        if fields.identity.is_empty() { optional(&fields.id, "id", view)? } else { whole(&fields.identity, view)? };
+    if let Some(event_id) = own {
         return Ok((Identity::ProviderEvent { event_id }, None));
     }
     for fallback in &rule.without_id {
@@ -210,6 +218,13 @@ fn optional(sources: &Sources, name: &str, view: &View<'_>) -> Result<Option<Str
         Some(text) if text.chars().any(char::is_control) => Err(shape(sources, name, Fault::ControlCharacter)),
         _ => Ok(text),
     }
+}
+
+/// An identity that is no short text, such as one with an address that was clicked, counts by its digest.
+fn whole(sources: &Sources, view: &View<'_>) -> Result<Option<String>, DecodeError> {
+    let text = sources.text(view).map_err(|fault| shape(sources, "identity", fault))?;
+    let is_short = |text: &String| text.len() <= MAX_FIELD_BYTES && !text.chars().any(char::is_control);
+    Ok(text.map(|text| if is_short(&text) { text } else { format!("sha256:{}", Digest::of(text.as_bytes())) }))
 }
 
 fn shape(sources: &Sources, name: &str, fault: Fault) -> DecodeError {

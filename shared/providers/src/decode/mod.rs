@@ -23,6 +23,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_PAD_INDIFFERENT;
 use hookbox_core::digest::Digest;
 use hookbox_core::event::{Event, IdentityWindow};
+use hookbox_core::time::ExactTime;
 
 use crate::profile::error::{Flaw, Placed};
 use crate::profile::file::{DocumentFile, ProfileFile};
@@ -46,6 +47,8 @@ pub struct Delivery {
     pub digest: Digest,
     /// In the order of the document; never empty.
     pub events: Vec<Event>,
+    /// When each of them happened, exactly as the provider wrote it: the events themselves keep milliseconds.
+    pub times: Vec<Option<ExactTime>>,
     /// Whether there are several: then a bad one is kept as evidence instead of failing the delivery.
     pub batch: bool,
 }
@@ -79,6 +82,8 @@ enum Parse {
 pub(crate) struct Decoder {
     format: Format,
     form_json: Option<String>,
+    /// Whether the query of a request without a body is its form.
+    query_form: bool,
     documents: Vec<Document>,
     rules: Vec<Rule>,
     unsupported: Unsupported,
@@ -121,6 +126,9 @@ impl Decoder {
         if file.body.form_json.is_some() && matches!(format, Format::Json | Format::JsonOrOpaque) {
             return Err(Flaw::new("a JSON body has no fields")).under("form_json").under("body");
         }
+        if file.body.query_form && matches!(format, Format::Json | Format::JsonOrOpaque) {
+            return Err(Flaw::new("a JSON body has no fields")).under("query_form").under("body");
+        }
         let mut names = vec!["body".to_owned()];
         let mut documents = Vec::new();
         for (index, document) in file.document.iter().enumerate() {
@@ -140,6 +148,7 @@ impl Decoder {
         Ok(Self {
             format,
             form_json: file.body.form_json.clone(),
+            query_form: file.body.query_form,
             documents,
             rules: rules
                 .map(|(index, rule)| Rule::compile(rule, &names).at(index).under("event"))
@@ -196,7 +205,8 @@ impl Decoder {
         let view = View { request, form, bound: &bound, volatile: &[] };
         let found = select::select(&self.rules, &json, &view)?;
         let batch = found.len() > 1;
-        Ok(Delivery { digest, events: reading.events(&found)?, batch })
+        let (events, times) = reading.events(&found)?;
+        Ok(Delivery { digest, events, times, batch })
     }
 
     /// What a request holds, for whoever only wants to know what kind of request it is. Where its body cannot be read,
@@ -213,6 +223,9 @@ impl Decoder {
             && let Some(boundary) = request.content_type().and_then(multipart::boundary)
         {
             return Ok(Opened { text: "", form: Some(Form::parse_multipart(request.body, &boundary)?) });
+        }
+        if let Some(query) = request.query.filter(|_| self.query_form && request.body.is_empty()) {
+            return Ok(Opened { text: "", form: Some(Form::parse(query)?) });
         }
         if self.format == Format::JsonOrOpaque && !looks_like_json(request.body) {
             return Ok(Opened { text: "null", form: None });

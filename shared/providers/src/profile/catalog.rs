@@ -96,6 +96,15 @@ impl Profiles {
         names
     }
 
+    /// The parameters of the first way to verify that files of signed requests call by this name: of the provider that it
+    /// is called after, or whosever it is.
+    pub(crate) fn scheme_for_vectors(&self, name: &str) -> Option<serde_json::Map<String, serde_json::Value>> {
+        let (own, others): (Vec<_>, Vec<_>) = self.names().into_iter().partition(|provider| name.starts_with(provider));
+        let mut providers = own.into_iter().chain(others).filter_map(|provider| provider.parse::<Provider>().ok());
+        let of = |provider: &Provider| self.get(provider).ok()??.parameters_for_vectors(name);
+        providers.find_map(|provider| of(&provider))
+    }
+
     /// The text of a built-in profile, to start one's own from.
     pub fn text(&self, name: &str) -> Option<&'static str> {
         self.built_in.get(name).map(|lazy| lazy.text)

@@ -109,7 +109,7 @@ pub(crate) struct SchemeFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) list: Option<ListFile>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) signed: Option<String>,
+    pub(crate) signed: Option<OneOrMany>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -133,6 +133,8 @@ pub(crate) struct SchemeFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) signature: Option<OneOrMany>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) second_signature: Option<OneOrMany>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) timestamp_field: Option<OneOrMany>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) once: Option<OneOrMany>,
@@ -152,7 +154,7 @@ pub(crate) struct SchemeFile {
 }
 
 /// The parameters of schemes, by their names in [`SchemeFile`].
-pub(crate) const PARAMETERS: [&str; 27] = [
+pub(crate) const PARAMETERS: [&str; 28] = [
     "url",
     "algorithm",
     "encoding",
@@ -173,6 +175,7 @@ pub(crate) const PARAMETERS: [&str; 27] = [
     "fields",
     "separator",
     "signature",
+    "second_signature",
     "timestamp_field",
     "once",
     "keys_url",
@@ -212,6 +215,8 @@ pub(crate) struct HandshakeFile {
 pub(crate) struct BodyFile {
     pub(crate) format: String,
     pub(crate) form_json: Option<String>,
+    #[serde(default)]
+    pub(crate) query_form: bool,
 }
 
 /// A document inside the body, such as base64 JSON in a field.

@@ -152,6 +152,21 @@ impl Profile {
         self.file.verify.get(index).map(|file| file.scheme.as_str()).unwrap_or_default()
     }
 
+    /// Whether a way to verify looks at the time, if nobody says how far off it may be.
+    pub(crate) fn is_timed_at(&self, index: usize) -> bool {
+        self.file.verify.get(index).is_some_and(|file| file.tolerance.is_some())
+    }
+
+    /// All parameters of the way to verify that files of signed requests call by this name.
+    pub(crate) fn parameters_for_vectors(&self, name: &str) -> Option<serde_json::Map<String, serde_json::Value>> {
+        let mut file = self.file.verify.get(self.index_for_vectors(name)?)?.clone();
+        file.variant = None;
+        match serde_json::to_value(file).ok()? {
+            serde_json::Value::Object(parameters) => Some(parameters),
+            _ => None,
+        }
+    }
+
     /// Whether an integration may change everything.
     pub(crate) fn is_open(&self) -> bool {
         self.file.overridable.iter().any(|key| key == "*")
@@ -250,7 +265,7 @@ impl Configured {
     /// Whether the request comes from somebody who knows one of the secrets. `now` is when it arrived at the edge.
     pub fn verify(&self, request: &Request<'_>, secrets: &[Secret], fetched: &Fetched, now: Timestamp) -> Verdict {
         let scheme = &self.0.scheme;
-        if !self.0.shared.handshakes.iter().any(handshake::Rule::wants_token) {
+        if !self.wants_token() {
             return scheme.verify(request, secrets, fetched, now).into();
         }
         // A token that handshakes carry through addresses and their logs is no key.
@@ -271,8 +286,7 @@ impl Configured {
         {
             return Err(reason);
         }
-        let wants_token = self.0.shared.handshakes.iter().any(handshake::Rule::wants_token);
-        if wants_token && secrets.iter().all(|secret| secret.verify_token().is_none()) {
+        if self.wants_token() && secrets.iter().all(|secret| secret.verify_token().is_none()) {
             return Err(Misconfiguration::NoVerifyToken);
         }
         Ok(())
@@ -347,6 +361,16 @@ impl Configured {
         self.scheme() == "path-token"
     }
 
+    /// Whether a handshake carries a token that is a secret of its own.
+    pub(crate) fn wants_token(&self) -> bool {
+        self.0.shared.handshakes.iter().any(handshake::Rule::wants_token)
+    }
+
+    /// The text that the request's signature covers, where that can be told without verifying it.
+    pub(crate) fn signed_text(&self, request: &Request<'_>, secret: &Secret) -> Option<String> {
+        self.0.scheme.signed_text(request, secret)
+    }
+
     /// An example of a delivery, not signed yet.
     pub fn sample(&self, values: &SampleValues<'_>) -> Result<Sample, String> {
         Sample::build(&self.0.shared.file.sample, values)
@@ -362,5 +386,16 @@ impl Configured {
         now: Timestamp,
     ) -> Result<Signed, SignError> {
         self.0.scheme.sign(request, event_id, secret, now)
+    }
+    /// As `sign`, for a scheme that verifies with a public key: `sign` signs a message with the private one. That takes
+    /// randomness with some algorithms, which only the caller has.
+    pub fn sign_by(
+        &self,
+        request: &Request<'_>,
+        event_id: Option<&str>,
+        now: Timestamp,
+        sign: &dyn Fn(&[u8]) -> Option<Vec<u8>>,
+    ) -> Result<Signed, SignError> {
+        self.0.scheme.sign_by(request, event_id, now, sign)
     }
 }

@@ -40,6 +40,8 @@ pub(crate) struct BodyFields {
     fields: Vec<Sources>,
     separator: String,
     signature: Sources,
+    /// Where a signature by another key may stand beside it; either may match.
+    second_signature: Option<Sources>,
     timestamp: Option<(Sources, Unit)>,
     tolerance: Option<Tolerance>,
     /// What a signature may be used with once.
@@ -51,6 +53,7 @@ impl BodyFields {
         let sources = |texts: &[String]| Sources::compile(texts, &NAMES, false);
         let fields = file.fields.take().ok_or_else(|| Flaw::new("nothing says which fields are signed"))?;
         let signature = file.signature.take().ok_or_else(|| Flaw::new("nothing says where the signature stands"))?;
+        let second = file.second_signature.take().map(|texts| sources(texts.as_slice()).under("second_signature"));
         let unit = Unit::compile(file.timestamp_unit.take().as_deref()).under("timestamp_unit")?;
         let timestamp = file.timestamp_field.take().map(|texts| sources(texts.as_slice()).under("timestamp_field"));
         let fields =
@@ -63,6 +66,7 @@ impl BodyFields {
             fields: fields.collect::<Result<_, _>>()?,
             separator: file.separator.take().unwrap_or_default(),
             signature: sources(signature.as_slice()).under("signature")?,
+            second_signature: second.transpose()?,
             timestamp: timestamp.transpose()?.map(|sources| (sources, unit)),
             tolerance: Tolerance::take(file)?,
             once: file.once.take().map(|texts| sources(texts.as_slice()).under("once")).transpose()?,
@@ -104,8 +108,7 @@ impl BodyFields {
 
     fn element(&self, view: &View<'_>, keys: &[Vec<u8>], now: Timestamp) -> Result<Match, Refusal> {
         let text = |sources: &Sources| sources.text(view).map_err(|_| Reason::MalformedSignature);
-        let signature = text(&self.signature)?.ok_or(Reason::MissingSignature)?;
-        let signature = self.encoding.read(&signature).ok_or(Reason::MalformedSignature)?;
+        let signatures = self.signatures(view)?;
         let mut fields = Vec::with_capacity(self.fields.len());
         for sources in &self.fields {
             fields.push(text(sources)?.unwrap_or_default());
@@ -113,7 +116,10 @@ impl BodyFields {
         let signed = fields.join(&self.separator);
         let mut search = Search::new();
         for (index, key) in keys.iter().enumerate() {
-            search.note(index, same_mac(&self.algorithm.mac(key, &[&signed]), &signature));
+            let mac = self.algorithm.mac(key, &[&signed]);
+            for signature in &signatures {
+                search.note(index, same_mac(&mac, signature));
+            }
         }
         let secret_index = search.matched()?;
         let signed_at = match &self.timestamp {
@@ -134,6 +140,18 @@ impl BodyFields {
             None => None,
         };
         Ok(Match { secret_index, signed_at, once })
+    }
+
+    /// The signature, and the second one where there is one. One that cannot be read is as good as none beside one that can.
+    fn signatures(&self, view: &View<'_>) -> Result<Vec<Vec<u8>>, Reason> {
+        let all = [Some(&self.signature), self.second_signature.as_ref()].into_iter().flatten();
+        let read = all.map(|sources| match sources.text(view) {
+            Ok(Some(text)) => self.encoding.read(&text).ok_or(Reason::MalformedSignature),
+            Ok(None) => Err(Reason::MissingSignature),
+            Err(_) => Err(Reason::MalformedSignature),
+        });
+        let (read, unread): (Vec<_>, Vec<_>) = read.partition(Result::is_ok);
+        if read.is_empty() { unread.into_iter().collect() } else { read.into_iter().collect() }
     }
 
     /// The signature would have to be written into the body, whose other fields it covers.

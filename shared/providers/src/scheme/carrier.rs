@@ -10,7 +10,7 @@ use super::{MAX_SIGNATURES, SignError, Signed, header_name};
 use crate::decode::json::Json;
 use crate::decode::source::{Bound, Source, View};
 use crate::profile::error::{Flaw, Placed};
-use crate::profile::file::{ListFile, SchemeFile};
+use crate::profile::file::{ListFile, OneOrMany, SchemeFile};
 use crate::request::Request;
 use crate::verdict::{Misconfiguration, Reason, Refusal};
 
@@ -34,7 +34,8 @@ pub(super) struct Carrier {
     encoding: Encoding,
     prefix: String,
     list: Option<ListFile>,
-    signed: SignedText,
+    /// Texts that may be signed; the first is the documented one.
+    signed: Vec<SignedText>,
     id_header: Option<String>,
     timestamp: Option<(TimestampFrom, Unit)>,
     tolerance: Option<Tolerance>,
@@ -43,8 +44,8 @@ pub(super) struct Carrier {
 /// What a request carries.
 pub(super) struct Carried<'a> {
     pub(super) signatures: Vec<Vec<u8>>,
-    /// The signed text in pieces, so that the body is not copied.
-    pub(super) pieces: Vec<Cow<'a, [u8]>>,
+    /// The texts that may be signed, in pieces, so that the body is not copied.
+    pub(super) texts: Vec<Vec<Cow<'a, [u8]>>>,
     signed_at: Option<Timestamp>,
 }
 
@@ -52,7 +53,15 @@ impl Carrier {
     pub(super) fn compile(file: &mut SchemeFile) -> Result<Self, Flaw> {
         let headers = file.header.take().ok_or_else(|| Flaw::new("the header of the signature is not named"))?;
         let headers = headers.as_slice().iter().map(|name| header_name(name)).collect::<Result<Vec<_>, _>>();
-        let signed = SignedText::compile(file.signed.take().as_deref().unwrap_or("{body}")).under("signed")?;
+        let signed = match file.signed.take() {
+            None => vec![SignedText::compile("{body}")?],
+            Some(OneOrMany::One(text)) => vec![SignedText::compile(&text).under("signed")?],
+            Some(OneOrMany::Many(texts)) => {
+                let texts = texts.iter().enumerate();
+                let texts = texts.map(|(index, text)| SignedText::compile(text).at(index).under("signed"));
+                texts.collect::<Result<_, _>>()?
+            }
+        };
         let unit = Unit::compile(file.timestamp_unit.take().as_deref()).under("timestamp_unit")?;
         let list = file.list.take();
         let timestamp = file.timestamp.take().map(|text| timestamp_from(&text, list.is_some()));
@@ -73,15 +82,19 @@ impl Carrier {
         if carrier.headers.is_empty() {
             return Err(Flaw::new("the header of the signature is not named")).under("header");
         }
+        if carrier.signed.is_empty() {
+            return Err(Flaw::new("nothing is signed")).under("signed");
+        }
         let outside_the_body = matches!(&carrier.timestamp, Some((from, _)) if !matches!(from, TimestampFrom::Body(_)));
-        if carrier.signed.has(&Part::Timestamp) != outside_the_body {
+        let has = |part: &Part, is: bool| carrier.signed.iter().all(|text| text.has(part) == is);
+        if !has(&Part::Timestamp, outside_the_body) {
             let message = "a timestamp counts only where it is signed: name it in both `timestamp` and `signed`";
             return Err(Flaw::new(message)).under("timestamp");
         }
         if carrier.tolerance.is_some() && carrier.timestamp.is_none() {
             return Err(Flaw::new("there is no signed timestamp to compare with")).under("tolerance");
         }
-        if carrier.signed.has(&Part::Id) != carrier.id_header.is_some() {
+        if !has(&Part::Id, carrier.id_header.is_some()) {
             return Err(Flaw::new("an id counts only where it is signed: name it in both `id` and `signed`"))
                 .under("id");
         }
@@ -93,7 +106,7 @@ impl Carrier {
     }
 
     pub(super) fn signs_url(&self) -> bool {
-        self.signed.has_url()
+        self.signed.iter().any(SignedText::has_url)
     }
 
     /// Reads everything but a timestamp in the body, which nobody looks at before the signature has been verified.
@@ -116,8 +129,9 @@ impl Carrier {
             (Some((_, unit)), Some(text)) => Some(unit.read(text)?),
             _ => None,
         };
-        let pieces = self.signed.pieces(request, timestamp.unwrap_or_default(), id.unwrap_or_default())?;
-        Ok(Carried { signatures, pieces, signed_at })
+        let (timestamp, id) = (timestamp.unwrap_or_default(), id.unwrap_or_default());
+        let texts = self.signed.iter().map(|text| text.pieces(request, timestamp, id)).collect::<Result<_, _>>()?;
+        Ok(Carried { signatures, texts, signed_at })
     }
 
     /// When a request whose signature is right was signed, if that is recent enough.
@@ -145,8 +159,9 @@ impl Carrier {
         };
         let (mut signatures, mut timestamp) = (Vec::new(), None);
         let mut usable = false;
-        for element in header.split(list.separator) {
-            let (key, value) = element.trim_matches([' ', '\t']).split_once('=').ok_or(Reason::MalformedSignature)?;
+        let elements = header.split(list.separator).map(|element| element.trim_matches([' ', '\t']));
+        for element in elements.filter(|element| !element.is_empty()) {
+            let (key, value) = element.split_once('=').ok_or(Reason::MalformedSignature)?;
             if key == list.signature {
                 usable = true;
                 if signatures.len() == MAX_SIGNATURES {
@@ -194,7 +209,8 @@ impl Carrier {
             _ => None,
         };
         let request = Request { body: body.as_deref().unwrap_or(request.body), ..*request };
-        let pieces = self.signed.pieces(&request, &timestamp, id).map_err(|_| SignError::NoUrl)?;
+        let text = self.signed.first().ok_or(SignError::NoPlace)?;
+        let pieces = text.pieces(&request, &timestamp, id).map_err(|_| SignError::NoUrl)?;
         let mut value = format!("{}{}", self.prefix, self.encoding.write(&sign(&pieces)?));
         drop(pieces);
         if let Some(list) = &self.list {

@@ -111,9 +111,11 @@ impl Hmac {
         let carried = self.carrier.read(request)?;
         let mut search = Search::new();
         for (index, key) in keys.iter().enumerate() {
-            let mac = self.mac(key, &carried.pieces);
-            for signature in &carried.signatures {
-                search.note(index, same_mac(&mac, signature));
+            for text in &carried.texts {
+                let mac = self.mac(key, text);
+                for signature in &carried.signatures {
+                    search.note(index, same_mac(&mac, signature));
+                }
             }
         }
         let secret_index = search.matched()?;

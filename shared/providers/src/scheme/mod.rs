@@ -89,6 +89,9 @@ pub enum SignError {
     /// The signature stands in the body, and the sample has no place for it.
     #[error("the signature stands in the body, and the sample has no place for it")]
     NoPlace,
+    /// The scheme signs with a private key, and the secret is none.
+    #[error("the provider signs with a private key, and the secret is none")]
+    PrivateKey,
     /// The provider signs with a key that nobody else has.
     #[error("only the provider can sign such a delivery")]
     OnlyTheProvider,
@@ -201,6 +204,11 @@ impl Scheme {
         }
     }
 
+    /// The text that the request's signature covers, of a scheme whose keys may be out of reach.
+    pub(crate) fn signed_text(&self, request: &Request<'_>, secret: &Secret) -> Option<String> {
+        matches!(self.kind, Kind::PayPal(_)).then(|| paypal::signed_text(request, secret)).flatten()
+    }
+
     /// What to add to a request so that `verify` finds it valid.
     pub(crate) fn sign(
         &self,
@@ -218,6 +226,20 @@ impl Scheme {
             Kind::PublicKey(key) => key.sign(request, id, secret, now),
             Kind::Sns(_) | Kind::PayPal(_) | Kind::Oidc(_) => Err(SignError::OnlyTheProvider),
             Kind::Credential(credential) => Ok(credential.sign(secret)),
+        }
+    }
+
+    /// As `sign`, with whatever signs a message with the private key that belongs to the integration's public one.
+    pub(crate) fn sign_by(
+        &self,
+        request: &Request<'_>,
+        id: Option<&str>,
+        now: Timestamp,
+        sign: &dyn Fn(&[u8]) -> Option<Vec<u8>>,
+    ) -> Result<Signed, SignError> {
+        match &self.kind {
+            Kind::PublicKey(key) => key.sign_by(&self.addressed(request), id, now, sign),
+            _ => Err(SignError::OnlyTheProvider),
         }
     }
 

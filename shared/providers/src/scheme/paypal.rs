@@ -76,10 +76,9 @@ impl PayPal {
         let leaf = self.leaf(&chain, now).ok_or(Reason::BadCertificate)?;
 
         let key = UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, leaf.rsa_key);
-        let crc = crc32fast::hash(request.body);
         let mut search = Search::new();
         for (index, webhook_id) in secrets.iter().enumerate() {
-            let signed = format!("{id}|{time}|{}|{crc}", webhook_id.text());
+            let signed = text(id, time, webhook_id, request.body);
             let matches = key.verify(signed.as_bytes(), &signature).is_ok();
             search.note(index, Choice::from(u8::from(matches)));
         }
@@ -116,4 +115,14 @@ impl PayPal {
         let algorithms = webpki::ALL_VERIFICATION_ALGS;
         end_entity.verify_for_usage(algorithms, &anchors, &intermediates, time, usage, None, None).is_ok()
     }
+}
+
+fn text(id: &str, time: &str, webhook_id: &Secret, body: &[u8]) -> String {
+    format!("{id}|{time}|{}|{}", webhook_id.text(), crc32fast::hash(body))
+}
+
+/// What the request's signature covers.
+pub(super) fn signed_text(request: &Request<'_>, webhook_id: &Secret) -> Option<String> {
+    let header = |name: &str| request.header(name).ok().flatten();
+    Some(text(header("PAYPAL-TRANSMISSION-ID")?, header("PAYPAL-TRANSMISSION-TIME")?, webhook_id, request.body))
 }

@@ -62,11 +62,13 @@ impl PublicKey {
         let key = |(index, secret)| self.key(secret).ok_or(Misconfiguration::SecretEncoding { index });
         let keys = secrets.iter().enumerate().map(key).collect::<Result<Vec<_>, _>>()?;
         let carried = self.carrier.read(request)?;
-        let message = concatenated(&carried.pieces);
+        let messages: Vec<Vec<u8>> = carried.texts.iter().map(|text| concatenated(text)).collect();
         let mut search = Search::new();
         for (index, key) in keys.iter().enumerate() {
-            for signature in &carried.signatures {
-                search.note(index, Choice::from(u8::from(key.verifies(&message, signature))));
+            for (message, signature) in
+                messages.iter().flat_map(|message| carried.signatures.iter().map(move |s| (message, s)))
+            {
+                search.note(index, Choice::from(u8::from(key.verifies(message, signature))));
             }
         }
         let secret_index = search.matched()?;
@@ -81,8 +83,7 @@ impl PublicKey {
         }
     }
 
-    /// Signs with a private key in the place of the public one. Only Ed25519 can: ECDSA takes randomness, and has none
-    /// here.
+    /// Signs with a private key in the place of the public one: only an Ed25519 key in the scheme's own encoding is that.
     pub(super) fn sign(
         &self,
         request: &Request<'_>,
@@ -91,13 +92,25 @@ impl PublicKey {
         now: Timestamp,
     ) -> Result<Signed, SignError> {
         if self.algorithm == Algorithm::EcdsaP256 {
-            return Err(SignError::OnlyTheProvider);
+            return Err(SignError::PrivateKey);
         }
         let key = self.key_encoding.key(secret).ok_or(SignError::SecretEncoding)?;
         self.carrier.write(request, id, now, |pieces| {
             let signature = ed25519::sign(&key, &concatenated(pieces)).ok_or(SignError::SecretEncoding)?;
             Ok(signature.to_vec())
         })
+    }
+
+    /// Signs with whatever has the private key.
+    pub(super) fn sign_by(
+        &self,
+        request: &Request<'_>,
+        id: Option<&str>,
+        now: Timestamp,
+        sign: &dyn Fn(&[u8]) -> Option<Vec<u8>>,
+    ) -> Result<Signed, SignError> {
+        let signature = |pieces: &[Cow<'_, [u8]>]| sign(&concatenated(pieces)).ok_or(SignError::SecretEncoding);
+        self.carrier.write(request, id, now, signature)
     }
 }
 

@@ -4,7 +4,7 @@ use hookbox_core::job::Status;
 use hookbox_core::outcome::{Outcome, Report};
 use hookbox_ledger::test_support::{TestClock, TestTable};
 
-use super::*;
+use super::super::*;
 use crate::connection::Table;
 use crate::deed::{Author, Intent};
 use crate::terminal::Format;
@@ -54,7 +54,24 @@ async fn a_replay_opens_a_new_round_and_says_who_and_why() {
     );
     assert_eq!(deed.before.as_deref(), Some("review, round 1: permanent; 2026-11-30T08:00:00.125Z http-422"));
     assert_eq!(deed.after.as_deref(), Some("pending, round 2"));
-    assert!(deed.expires_at.is_some());
+    assert_eq!(deed.expires_at, None, "it is kept as its job is");
+}
+
+#[tokio::test]
+async fn the_record_of_a_decision_outlives_the_job_that_it_is_about() {
+    let (table, clock, key) = scene(Outcome::Permanent).await;
+    carry_out(&decision(&key, REPLAY), &table, &clock).await.0.unwrap();
+    attempt(&key, &Report::new(Outcome::Permanent, "http-422", "answered 422"), &table, &clock).await;
+    clock.advance(100 * 24 * HOUR);
+    let expiries = async || {
+        let loaded = load(&key.receipt, &table).await;
+        (loaded.receipt.unwrap().expires_at, loaded.audit.iter().map(|deed| deed.expires_at).collect::<Vec<_>>())
+    };
+    assert_eq!(expiries().await, (None, vec![None]), "in review for a hundred days");
+    carry_out(&decision(&key, Verb::Dismiss), &table, &clock).await.0.unwrap();
+    let (receipt, records) = expiries().await;
+    assert!(receipt.is_some());
+    assert_eq!(records, [receipt, receipt], "they expire together");
 }
 
 /// Two replays, each after the other's end, run twice: neither is taken for a repetition of the other.

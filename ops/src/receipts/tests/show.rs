@@ -7,7 +7,13 @@ use hookbox_core::receipt::Conflict;
 use hookbox_core::surroundings::Clock as _;
 use hookbox_ledger::test_support::TestClock;
 
-use super::*;
+use hookbox_core::key::{JobKey, ReceiptId};
+
+use super::super::show::parse_receipt;
+use super::super::*;
+use crate::connection::Table;
+use crate::failure::Answer;
+use crate::terminal::Format;
 use crate::testing::{arrival, attempt, begin, clock, event, held, ingest, load, pause as put_pause, table, terminal};
 
 async fn shown(wanted: &Wanted, table: &Table) -> String {

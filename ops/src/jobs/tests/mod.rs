@@ -1,0 +1,3 @@
+mod decision;
+mod list;
+mod many;
