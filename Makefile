@@ -25,6 +25,8 @@ ARCHITECTURE ?= arm64
 CASE ?= example
 # The stack in your AWS account that `make env` is asked for; without it, the one of `make dev`.
 STACK :=
+# How many inputs `make fuzz` gives each target.
+RUNS ?= 20000
 # What the test binaries in target/lambda are made from; `test` compiles everything at once instead.
 BUILT ?= --workspace --bins
 
@@ -42,9 +44,9 @@ endef
 .PHONY: help
 help: ## List the targets
 	@printf 'make TARGET, where TARGET is one of\n\n'
-	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@printf '\nVariables: ARCHITECTURE=%s (build, deploy), CASE=%s (invoke), STACK=%s (env),\n  SEEDS=1000 START=0 SEED= OVERDUE=110 (simulate), ONLY= (mutants)\n' \
-	  '$(ARCHITECTURE)' '$(CASE)' '$(STACK)'
+	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@printf '\nVariables: ARCHITECTURE=%s (build, deploy), CASE=%s (invoke), STACK=%s (env),\n  SEEDS=1000 START=0 SEED= OVERDUE=110 (simulate), ONLY= (mutants), RUNS=%s (fuzz)\n' \
+	  '$(ARCHITECTURE)' '$(CASE)' '$(STACK)' '$(RUNS)'
 
 # --------------------------------------------------------------------------------------------------- see it work
 
@@ -86,7 +88,7 @@ invoke-%: tools ## Run one function of `make dev` with events/<function>.<CASE>.
 
 .PHONY: check
 check: tools ## Format, clippy, template: changes nothing, needs no local AWS
-	$(call timed,cargo fmt --check,cargo fmt --all --check)
+	$(call timed,cargo fmt --check,cargo fmt --all --check && cargo fmt --manifest-path fuzz/Cargo.toml --check)
 	$(call timed,cfn-lint,$(VENV)/bin/cfn-lint template.yaml)
 	$(call timed,sam validate,$(LINT_ENV) $(VENV)/bin/sam validate --lint --template-file template.yaml)
 	$(call timed,guards,python3 -B tests/mutants/run.py --check)
@@ -109,6 +111,27 @@ simulate: ## Play SEEDS random histories (from START, 0 by default), or print an
 .PHONY: mutants
 mutants: ## Take away one guard after the other: a test has to fail each time (an hour; ONLY='lease token' for some)
 	@python3 tests/mutants/run.py $(ONLY)
+
+# In the order in which a request meets what they are about.
+FUZZ_TARGETS := verify documents tampered decode json fields profile
+CARGO_FUZZ := $(abspath $(TARGET))/tools/bin/cargo-fuzz
+
+# Needs a C++ compiler, and stable Rust only: coverage without sanitizers. What is found stays in fuzz/artifacts, what was
+# worth keeping in fuzz/corpus, and the next run begins with that.
+.PHONY: fuzz
+fuzz: $(CARGO_FUZZ) ## Give each fuzz target RUNS inputs, made from the vectors, payloads and profiles of the repository
+	@cd fuzz && CARGO_TARGET_DIR='$(abspath $(TARGET))/fuzz' cargo run --quiet --locked --example seeds
+	@for target in $(FUZZ_TARGETS); do printf '\n== fuzz %s\n' $$target && \
+	  (cd fuzz && '$(CARGO_FUZZ)' fuzz run --sanitizer none --target-dir '$(abspath $(TARGET))/fuzz' $$target -- \
+	    -runs='$(RUNS)' -timeout=10 -verbosity=0 -print_final_stats=1) || exit 1; \
+	done
+
+$(CARGO_FUZZ):
+	$(call timed,install cargo-fuzz,cargo install --quiet --locked --version 0.13.2 --root '$(abspath $(TARGET))/tools' cargo-fuzz)
+
+.PHONY: bench-providers
+bench-providers: ## Measure what it costs to verify and to decode a delivery, as the functions are built
+	$(call timed,bench,cd fuzz && CARGO_TARGET_DIR='$(abspath $(TARGET))/bench' cargo bench --locked)
 
 .PHONY: tools
 tools: $(VENV)/.complete ## Install what Rust does not bring into .venv (done by the others when needed)

@@ -248,6 +248,30 @@ fn a_mailgun_signature_vouches_for_one_event_only_and_says_so() {
     };
     assert_eq!(at(9 * 3_600), valid);
     assert_eq!(at(9 * 3_600 + 1), Verdict::Invalid(Reason::TooOld));
+    let Verdict::Valid { once: Some(early), .. } = at(-3_600) else { panic!("the clocks may be apart") };
+    assert_eq!(early.remember_for, Duration::from_secs(10 * 3_600), "for as long as it would be believed");
+}
+
+#[test]
+fn digits_of_a_mailgun_token_do_not_become_part_of_its_time() {
+    let mailgun = way("mailgun/-");
+    let sample = mailgun.configured.sample(&SampleValues { occurred_at: NOW, ..SampleValues::default() }).unwrap();
+    let body = String::from_utf8(sample.body).unwrap().replace("CPgfbmQMTCKtHW6uIWtuVe", "42gfbmQMTCKtHW6uIWtuVe");
+    let mut delivery = Delivery::new(body.as_bytes());
+    delivery.sign(&mailgun.configured, "id", &mailgun.signing).unwrap();
+    assert!(matches!(delivery.verify(&mailgun.configured, &mailgun.secrets()), Verdict::Valid { .. }));
+    let signed = String::from_utf8(delivery.body).unwrap();
+    // The signed text is the same, the token is one that nobody remembers.
+    for (time, token, reason) in [
+        ("17600000004", "2gfbmQMTCKtHW6uIWtuVe", Reason::TooNew),
+        ("176000000042", "gfbmQMTCKtHW6uIWtuVe", Reason::TooNew),
+        ("176000000", "042gfbmQMTCKtHW6uIWtuVe", Reason::TooOld),
+    ] {
+        let cut = signed.replace("\"1760000000\"", &format!("\"{time}\"")).replace("42gfbmQMTCKtHW6uIWtuVe", token);
+        assert_ne!(cut, signed);
+        let verdict = Delivery::new(cut.as_bytes()).verify(&mailgun.configured, &mailgun.secrets());
+        assert_eq!(verdict, Verdict::Invalid(reason), "{time}");
+    }
 }
 
 #[test]

@@ -52,10 +52,10 @@ async fn found(states: &[Status], words: &[&str], table: &Table, clock: &TestClo
 
 #[tokio::test]
 async fn jobs_are_found_in_every_state_and_by_what_is_known_of_them() {
+    use Status::{Completed, Held, Pending, Processing, Retrying, Review};
     let clock = clock();
     let table = table(&clock).await;
     every_state(&table, &clock).await;
-    use Status::{Completed, Held, Pending, Processing, Retrying, Review};
     for state in [Pending, Retrying, Review, Completed, Processing, Held] {
         assert_eq!(found(&[state], &[], &table, &clock).await, [state.as_str()]);
     }

@@ -77,6 +77,11 @@ impl BodyFields {
         if scheme.tolerance.is_some() && scheme.timestamp.is_none() {
             return Err(Flaw::new("there is no signed timestamp to compare with")).under("tolerance");
         }
+        if scheme.once.is_some() && scheme.tolerance.is_some_and(|tolerance| !tolerance.looks_both_ways()) {
+            // Digits of what follows it in the signed text would make it another time and leave another token.
+            let message = "a time that lies ahead would be believed for longer than anything is remembered";
+            return Err(Flaw::new(message)).under("tolerance_sides");
+        }
         Ok(scheme)
     }
 
@@ -131,7 +136,9 @@ impl BodyFields {
         let once = match &self.once {
             Some(sources) => {
                 let token = text(sources)?.ok_or(Reason::MissingId)?;
-                let remember_for = self.tolerance.map_or(Duration::MAX, Tolerance::span);
+                // A time that lies ahead is believed for longer.
+                let ahead = signed_at.map_or(Duration::ZERO, |at| at.since(now));
+                let remember_for = self.tolerance.map_or(Duration::MAX, |tolerance| tolerance.span() + ahead);
                 Some(Once { token: Digest::of(token.as_bytes()), remember_for })
             }
             None => None,

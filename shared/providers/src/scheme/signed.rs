@@ -185,6 +185,11 @@ impl Tolerance {
         self.span
     }
 
+    /// Whether a time that lies ahead may be too far as well.
+    pub(super) fn looks_both_ways(self) -> bool {
+        self.both_sides
+    }
+
     /// The edge still counts.
     pub(super) fn check(self, signed_at: Timestamp, now: Timestamp) -> Result<(), Refusal> {
         if now.since(signed_at) > self.span {
