@@ -180,7 +180,7 @@ struct Report<'a> {
 /// Jobs that were found.
 #[derive(Clone, Debug, Default)]
 pub struct Jobs {
-    jobs: Vec<Job>,
+    found: Vec<Job>,
     more: bool,
     unreadable: Vec<String>,
 }
@@ -208,22 +208,22 @@ impl Jobs {
     pub async fn find(filter: &JobFilter, table: &Table, limit: usize) -> Result<Self, Failure> {
         let receipts = filter.receipts();
         let mut search = JobSearch::begin(table, filter, receipts.as_ref()).await?;
-        let mut found = Self::default();
+        let mut these = Self::default();
         while let Some(next) = search.next().await? {
-            if found.jobs.len() == limit {
-                found.more = true;
+            if these.found.len() == limit {
+                these.more = true;
                 break;
             }
-            found.jobs.push(next.job);
+            these.found.push(next.job);
         }
-        found.unreadable = search.unreadable().map(str::to_owned).collect();
-        found.jobs.sort_by(|a, b| (a.received_at, &a.key).cmp(&(b.received_at, &b.key)));
-        Ok(found)
+        these.unreadable = search.unreadable().map(str::to_owned).collect();
+        these.found.sort_by(|a, b| (a.received_at, &a.key).cmp(&(b.received_at, &b.key)));
+        Ok(these)
     }
 
     /// Their keys.
     pub fn keys(&self) -> Vec<JobKey> {
-        self.jobs.iter().map(|job| job.key.clone()).collect()
+        self.found.iter().map(|job| job.key.clone()).collect()
     }
 
     /// Shows them.
@@ -231,7 +231,7 @@ impl Jobs {
         if terminal.format() == Format::Table {
             self.show_table(terminal)?;
         } else {
-            let lines: Vec<_> = self.jobs.iter().map(Line::from).collect();
+            let lines: Vec<_> = self.found.iter().map(Line::from).collect();
             terminal.say_list(&lines, &Report { jobs: &lines, more: self.more, unreadable: &self.unreadable })?;
         }
         self.complain(terminal)
@@ -246,12 +246,12 @@ impl Jobs {
     }
 
     fn show_table(&self, terminal: &mut Terminal) -> io::Result<()> {
-        if self.jobs.is_empty() {
+        if self.found.is_empty() {
             return terminal.say("there is no such job");
         }
         let headings = ["ARRIVED", "STATUS", "WHY", "INTEGRATION", "KIND", "TRIES", "LAST ERROR", "JOB"];
         let mut columns = Columns::default().headed(headings);
-        for job in &self.jobs {
+        for job in &self.found {
             columns.row([
                 terminal.time(job.received_at).into(),
                 Cell::new(tone(job.status()), job.status().as_str()),
@@ -266,7 +266,7 @@ impl Jobs {
         for line in columns.lines(terminal) {
             terminal.say(line)?;
         }
-        let number = count(self.jobs.len() as u64, "job");
+        let number = count(self.found.len() as u64, "job");
         terminal.say(format_args!("\n{number}. hookbox jobs show JOB says more."))
     }
 }

@@ -104,7 +104,7 @@ struct Report<'a> {
 /// Receipts that were found.
 #[derive(Clone, Debug, Default)]
 pub struct Receipts {
-    receipts: Vec<ReceiptEntry>,
+    found: Vec<ReceiptEntry>,
     next: Option<Place>,
     unreadable: Vec<String>,
 }
@@ -133,19 +133,19 @@ impl Receipts {
         };
         let limit = args.limit as usize;
         let mut search = ReceiptSearch::begin(table, &filter, Order::LatestFirst, limit).await?;
-        let mut found = Self::default();
+        let mut these = Self::default();
         while let Some(entry) = search.next().await? {
             if args.page_token.is_some_and(|place| !place.is_before(&entry)) {
                 continue;
             }
-            if found.receipts.len() == limit {
-                found.next = found.receipts.last().map(Place::behind);
+            if these.found.len() == limit {
+                these.next = these.found.last().map(Place::behind);
                 break;
             }
-            found.receipts.push(entry);
+            these.found.push(entry);
         }
-        found.unreadable = search.unreadable().map(str::to_owned).collect();
-        Ok(found)
+        these.unreadable = search.unreadable().map(str::to_owned).collect();
+        Ok(these)
     }
 
     /// Shows them.
@@ -154,7 +154,7 @@ impl Receipts {
         if terminal.format() == Format::Table {
             self.show_table(terminal)?;
         } else {
-            let lines: Vec<_> = self.receipts.iter().map(Line::from).collect();
+            let lines: Vec<_> = self.found.iter().map(Line::from).collect();
             let whole = Report { receipts: &lines, next_page_token: next.clone(), unreadable: &self.unreadable };
             terminal.say_list(&lines, &whole)?;
         }
@@ -168,13 +168,13 @@ impl Receipts {
     }
 
     fn show_table(&self, terminal: &mut Terminal) -> io::Result<()> {
-        if self.receipts.is_empty() {
+        if self.found.is_empty() {
             return terminal.say("nothing arrived that fits: --since looks further back");
         }
         let headings = ["RECEIVED", "INTEGRATION", "KIND", "RESOURCE", "EVENT", "STATE", "RECEIPT"];
         let mut columns = Columns::default().headed(headings);
         let or_dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
-        for entry in &self.receipts {
+        for entry in &self.found {
             let tone = if entry.state == ReceiptState::Accepted.as_str() { Tone::Plain } else { Tone::Quiet };
             columns.row([
                 terminal.time(entry.received_at).into(),
@@ -189,7 +189,7 @@ impl Receipts {
         for line in columns.lines(terminal) {
             terminal.say(line)?;
         }
-        terminal.say(format_args!("\n{}", count(self.receipts.len() as u64, "receipt")))
+        terminal.say(format_args!("\n{}", count(self.found.len() as u64, "receipt")))
     }
 }
 

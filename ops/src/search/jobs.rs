@@ -217,7 +217,7 @@ impl<'a> JobSearch<'a> {
     }
 }
 
-fn read<'a>(table: &'a Table, list: OpenQuery) -> Read<'a, OpenEntry> {
+fn read(table: &Table, list: OpenQuery) -> Read<'_, OpenEntry> {
     Box::new(move |after| {
         let list = list.clone();
         Box::pin(async move { table.ledger.open_entries(&list, FAR, PAGE, after).await })
