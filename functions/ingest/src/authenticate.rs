@@ -138,12 +138,14 @@ impl EndpointSecrets {
             };
             let url = match verdict {
                 Verdict::NeedsFetch { url } => url,
-                // Keys are rotated, and ours may be the older set. Once it has been looked for, the verdict stands.
-                Verdict::Invalid(Reason::UnknownKey) if key_set.is_some() => key_set.take().unwrap_or_default(),
                 Verdict::Valid { secret_index, once, .. } => {
                     return Ok(Trusted::Delivery { secret_index: self.place(secret_index), once });
                 }
-                Verdict::Invalid(reason) => return Err(self.doubted(Untrusted::Invalid(reason))),
+                Verdict::Invalid(reason) => match key_set.take() {
+                    // Keys are rotated, and ours may be the older set. Once it has been looked for, the verdict stands.
+                    Some(key_set) if reason == Reason::UnknownKey => key_set,
+                    _ => return Err(self.doubted(Untrusted::Invalid(reason))),
+                },
                 Verdict::Misconfigured(reason) => {
                     let reason = self.in_the_configuration(reason);
                     return Err(self.doubted(Untrusted::Misconfigured(reason)));
