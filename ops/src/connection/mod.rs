@@ -2,11 +2,13 @@
 
 mod secrets;
 
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, Region};
+use aws_sdk_sts::error::{ProvideErrorMetadata, SdkError};
 use aws_smithy_http_client::Builder;
 use aws_smithy_http_client::tls::Provider;
 use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
@@ -158,12 +160,30 @@ impl Aws {
         let answer = aws_sdk_sts::Client::new(&self.config).get_caller_identity().send().await;
         let attempted = "ask AWS who you are, for the audit";
         let arn = answer.map(|identity| identity.arn).map_err(|error| {
-            let why = chain(&error);
-            let trouble = reach(&|why| Trouble::new(attempted, why), &why, &self.place().unwrap_or_default());
-            Failure::CouldNotLook(trouble.advise("--by NAME says it instead"))
+            self.failure(attempted, "sts:GetCallerIdentity", &error).advise("--by NAME says it instead")
         })?;
         let nobody = || Failure::CouldNotLook(Trouble::new(attempted, "the answer names nobody").advise("--by NAME"));
         arn.ok_or_else(nobody)
+    }
+
+    /// What clients of other services are made of.
+    pub fn config(&self) -> &SdkConfig {
+        &self.config
+    }
+
+    /// A service could not be used for what was attempted; `action` is the IAM action that it takes.
+    pub fn failure<E>(&self, attempted: &str, action: &str, error: &SdkError<E>) -> Failure
+    where
+        E: Error + ProvideErrorMetadata + 'static,
+    {
+        let because = |why: String| Trouble::new(attempted, why);
+        let why = chain(error);
+        Failure::CouldNotLook(match error.code() {
+            Some(code) if is_a_refusal(code) => because(why).advise(format!("a role that allows {action}")),
+            Some(code) if is_about_credentials(code) => because(why).advise(CREDENTIALS),
+            Some(_) => because(why),
+            None => reach(&because, &why, &self.place().unwrap_or_default()),
+        })
     }
 
     /// Where it leads, for people; `None` without a region.
@@ -233,6 +253,11 @@ impl NamedQueue {
             _ => reach(&because, &why, &self.place),
         })
     }
+}
+
+/// Whether a service says that the caller may not do this.
+fn is_a_refusal(code: &str) -> bool {
+    ["AccessDenied", "NotAuthorized", "UnauthorizedOperation"].iter().any(|part| code.contains(part))
 }
 
 fn is_about_credentials(code: &str) -> bool {
