@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1).peekable();
     if arguments.peek().is_some_and(|first| first == MEASURED) {
         let ended = hookbox_ops::cli::main(arguments);
-        eprintln!("{}", peak_kilobytes().map_or_else(|| "-".to_owned(), |peak| peak.to_string()));
+        eprintln!("{} {}", peak_kilobytes().unwrap_or(0), processor_millis().unwrap_or(0));
         return ended;
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
@@ -73,14 +73,25 @@ async fn measure() {
             of.sort_unstable();
             of[RUNS / 2]
         };
-        let (millis, peak) =
-            (median(runs.iter().map(|run| run.0).collect()), median(runs.iter().map(|run| run.1).collect()));
-        println!("{millis:>6} ms  {:>5.1} MB  hookbox {}", peak_megabytes(peak), command.join(" "));
+        let of = |figure: fn(&Run) -> u64| median(runs.iter().map(figure).collect());
+        let (millis, own, tables) = (of(|run| run.millis), of(|run| run.own_millis), of(|run| run.tables_millis));
+        let (peak, command) = (megabytes(of(|run| run.peak)), command.join(" "));
+        println!("{millis:>6} ms ({own:>5} on a processor, the table {tables:>5})  {peak:>5.1} MB  hookbox {command}");
     }
 }
 
-/// Runs the command; gives milliseconds and peak kilobytes.
-fn run(command: &[&str], endpoint: &str, clock: &SystemClock) -> (u64, u64) {
+/// What one run took.
+struct Run {
+    millis: u64,
+    /// The command's own time on processors.
+    own_millis: u64,
+    /// The time on processors of the table, which is this process.
+    tables_millis: u64,
+    /// Kilobytes.
+    peak: u64,
+}
+
+fn run(command: &[&str], endpoint: &str, clock: &SystemClock) -> Run {
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.arg(MEASURED).args(command).env_clear();
     for (name, value) in [
@@ -93,17 +104,22 @@ fn run(command: &[&str], endpoint: &str, clock: &SystemClock) -> (u64, u64) {
     ] {
         child.env(name, value);
     }
-    let began = clock.now();
+    let (began, busy) = (clock.now(), processor_millis());
     let output = child.stdin(Stdio::null()).output().unwrap();
     let took = clock.now().since(began);
     let notes = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success() && !output.stdout.is_empty(), "{command:?}: {notes}");
-    let peak = notes.lines().last().and_then(|peak| peak.parse().ok()).unwrap_or(0);
-    (u64::try_from(took.as_millis()).unwrap(), peak)
+    let (peak, own_millis) = notes.lines().last().and_then(|figures| figures.split_once(' ')).unwrap();
+    Run {
+        millis: u64::try_from(took.as_millis()).unwrap(),
+        own_millis: own_millis.parse().unwrap(),
+        tables_millis: processor_millis().unwrap_or(0) - busy.unwrap_or(0),
+        peak: peak.parse().unwrap(),
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "of kilobytes")]
-fn peak_megabytes(kilobytes: u64) -> f64 {
+fn megabytes(kilobytes: u64) -> f64 {
     kilobytes as f64 / 1_024.0
 }
 
@@ -111,6 +127,16 @@ fn peak_kilobytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.trim().strip_suffix("kB")?.trim().parse().ok()
+}
+
+/// Of all threads, in and outside of the kernel.
+fn processor_millis() -> Option<u64> {
+    const TICKS_A_SECOND: u64 = 100;
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // After the name, which may hold anything, the state is the third field, and these are the 14th and the 15th.
+    let (_, fields) = stat.rsplit_once(") ")?;
+    let ticks: Vec<u64> = fields.split(' ').skip(11).take(2).map_while(|ticks| ticks.parse().ok()).collect();
+    Some(ticks.iter().sum::<u64>() * 1_000 / TICKS_A_SECOND)
 }
 
 /// Receipts at even distances, of which most jobs are completed, and of each hundred one is pending, one is retried and

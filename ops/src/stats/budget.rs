@@ -1,29 +1,24 @@
-//! What reading the indexes takes: estimated before the first read, and counted during them.
+//! What reading the indexes takes: estimated before most of it is read, and counted as it is.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use hookbox_ledger::{DirectoryEntry, IndexSize};
-
-use super::open::MOST_READ;
-use super::sample::SAMPLE;
 use super::{as_count, as_number};
-use crate::connection::Table;
 use crate::failure::{Failure, Trouble};
-use crate::search::range::Range;
 
-/// Bytes of an index that half a unit reads eventually consistently are 4 KB.
-const BYTES_A_UNIT: f64 = 8_192.0;
-/// What a query takes at least.
-const QUERY: f64 = 0.5;
-/// Bytes of an entry before DynamoDB has counted any.
-const ENTRY_BYTES: f64 = 400.0;
-
-/// Read units that counting is expected to take.
+/// Read units that counting is expected to take in all.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Estimate {
     pub(super) read_units: f64,
-    /// Whether it is of everything that the index holds, because no metric says how much arrived in the range.
-    pub(super) of_whole_index: bool,
+}
+
+/// The first page of a list that may go on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct FirstPage {
+    pub(super) entries: u64,
+    pub(super) read_units: f64,
+    /// What it covers of the time of the list, and how much is left; `None` when it is all of the list.
+    pub(super) goes_on: Option<(Duration, Duration)>,
 }
 
 /// The most read units, and those that are used.
@@ -35,34 +30,29 @@ pub(super) struct Budget {
 }
 
 impl Estimate {
-    /// `stored` is how many receipts the metrics have counted in the range.
-    pub(super) async fn make(
-        table: &Table,
-        connections: &[DirectoryEntry],
-        range: Range,
-        stored: Option<u64>,
-    ) -> Result<Self, Failure> {
-        let sizes = table.ledger.index_sizes().await;
-        let sizes = sizes.map_err(|error| {
-            let failure = table.failure("see how large the indexes are, to estimate what counting takes", &error);
-            failure.advise("it takes dynamodb:DescribeTable; --metrics-only does without")
-        })?;
-        let shards = f64::from(table.ledger.shards().count());
-        let days = as_number(range.days().count() as u64);
-        let operations = connections.iter().map(|connection| connection.operations.len() as u64).sum();
-        let queries = shards * (days * as_number(connections.len() as u64) + 2.0 + as_number(operations));
-        let receipts = as_number(stored.unwrap_or(sizes.history.entries));
-        let receipts_read = receipts * entry_bytes(sizes.history) / BYTES_A_UNIT;
-        let open_read = as_number(sizes.open.bytes) / BYTES_A_UNIT;
-        let jobs = as_number(sizes.open.entries.min(MOST_READ as u64));
-        let sample = if stored.is_none() { receipts.min(as_number(SAMPLE as u64)) } else { 0.0 };
-        let read_units = (queries * QUERY + receipts_read + open_read + jobs + sample).ceil();
-        Ok(Self { read_units, of_whole_index: stored.is_none() })
+    /// What is used so far, and the rest of the lists with these first pages: as many entries as there are `stored`, or
+    /// without that number as many as there are in the time of the first page. `others` are units of anything else.
+    pub(super) fn of(used: f64, pages: &[FirstPage], stored: Option<u64>, others: u64) -> Self {
+        let left = if pages.iter().all(|page| page.goes_on.is_none()) {
+            0.0
+        } else if let Some(stored) = stored {
+            let entries: u64 = pages.iter().map(|page| page.entries).sum();
+            let units: f64 = pages.iter().map(|page| page.read_units).sum();
+            as_number(stored.saturating_sub(entries)) * units / as_number(entries.max(1))
+        } else {
+            pages.iter().map(FirstPage::left).sum()
+        };
+        Self { read_units: (used + left + as_number(others)).ceil() }
     }
 }
 
-fn entry_bytes(index: IndexSize) -> f64 {
-    if index.entries == 0 { ENTRY_BYTES } else { as_number(index.bytes) / as_number(index.entries) }
+impl FirstPage {
+    /// Units of the rest, if it goes on as it began.
+    fn left(&self) -> f64 {
+        self.goes_on.map_or(0.0, |(covered, left)| {
+            self.read_units * left.as_secs_f64() / covered.max(Duration::from_secs(1)).as_secs_f64()
+        })
+    }
 }
 
 impl Budget {
@@ -72,16 +62,12 @@ impl Budget {
 
     /// Refuses what is expected to take more.
     pub(super) fn allows(&self, estimate: Estimate) -> Result<(), Failure> {
-        let Estimate { read_units, of_whole_index } = estimate;
+        let Estimate { read_units } = estimate;
         if read_units <= f64::from(self.most) {
             return Ok(());
         }
-        let about = if of_whole_index {
-            format!("up to {read_units} read units (no metric says how much of the index is of the range)")
-        } else {
-            format!("about {read_units} read units")
-        };
-        Err(self.refusal(&format!("it would take {about}"), read_units))
+        let why = format!("it would take about {read_units} read units, {} of them are used", self.used());
+        Err(self.refusal(&why, read_units))
     }
 
     /// Counts what a read took. Fails when it is more than may be taken in all.
@@ -99,11 +85,35 @@ impl Budget {
     }
 
     fn refusal(&self, why: &str, enough: f64) -> Failure {
-        let why = format!("{why}, more than the {} of --max-read-units", self.most);
+        let why = format!("{why}, and --max-read-units is {}", self.most);
         let trouble = Trouble::new("count receipts and jobs", why)
             .advise("--metrics-only, which reads no index")
             .advise("a shorter range (--since, --until), or one connection (--provider, --account)")
             .advise(format!("--max-read-units {}", as_count(enough)));
         Failure::Forbidden(trouble)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: Duration = Duration::from_secs(3_600);
+
+    fn of(pages: &[FirstPage], stored: Option<u64>, others: u64) -> u64 {
+        as_count(Estimate::of(10.0, pages, stored, others).read_units)
+    }
+
+    #[test]
+    fn the_rest_of_a_list_is_as_long_as_the_metrics_or_its_beginning_say() {
+        let whole = FirstPage { entries: 20, read_units: 1.0, goes_on: None };
+        let begun = FirstPage { entries: 200, read_units: 9.0, goes_on: Some((HOUR, HOUR * 23)) };
+        assert_eq!(of(&[], None, 7), 17);
+        assert_eq!(of(&[whole, whole], Some(5_000), 0), 10, "what has ended does not go on");
+        assert_eq!(of(&[whole, begun], None, 0), 10 + 9 * 23);
+        assert_eq!(of(&[whole, begun], Some(2_420), 0), 110, "2,200 at 10 units for 220");
+        assert_eq!(of(&[whole, begun], Some(0), 3), 13, "metrics may be behind");
+        let burst = FirstPage { goes_on: Some((Duration::ZERO, HOUR)), ..begun };
+        assert_eq!(of(&[burst], None, 0), 10 + 9 * 3_600);
     }
 }

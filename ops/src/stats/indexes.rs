@@ -6,17 +6,19 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use hookbox_core::key::ReceiptId;
 use hookbox_core::name::{Account, Provider};
 use hookbox_core::time::Timestamp;
-use hookbox_ledger::{DirectoryEntry, HistoryQuery};
+use hookbox_ledger::{Cursor, DirectoryEntry, HistoryQuery};
 
-use super::budget::Budget;
-use super::open;
+use super::budget::{Budget, Estimate, FirstPage};
+use super::open::OpenJobs;
 use super::sample::SAMPLE;
 use crate::connection::Table;
 use crate::failure::Failure;
 use crate::search::ConnectionArgs;
 use crate::search::range::Range;
 
-/// Entries of one read: some 300 KB of the index, of which a part is sent.
+/// Entries of the first page of a list, by which the rest is estimated.
+const FIRST_PAGE: u32 = 200;
+/// Entries of any other page: some 300 KB of the index, of which a part is sent.
 pub(super) const PAGE: u32 = 1_000;
 /// Lists that are read at once.
 pub(super) const AT_ONCE: usize = 16;
@@ -24,12 +26,25 @@ pub(super) const AT_ONCE: usize = 16;
 /// A provider and the name of one of its connections.
 pub(super) type Connection = (Provider, Account);
 
+/// What is to be counted.
+#[derive(Clone, Copy)]
+pub(super) struct Count<'a> {
+    pub(super) table: &'a Table,
+    pub(super) connections: &'a [DirectoryEntry],
+    pub(super) which: &'a ConnectionArgs,
+    pub(super) range: Range,
+    /// How many receipts the metrics have counted in the range; `None` when they say nothing, and a sample is taken.
+    pub(super) stored: Option<u64>,
+    pub(super) budget: &'a Budget,
+}
+
 /// What was counted.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counted {
     pub(super) of: BTreeMap<Connection, Counts>,
     /// A random sample of the receipts: ids are digests, so the smallest ones are as good as any.
     pub(super) sampled: BTreeSet<ReceiptId>,
+    pub(super) estimate: Estimate,
     pub(super) unreadable: Vec<String>,
 }
 
@@ -63,55 +78,69 @@ pub(super) struct Open {
     pub(super) review: u64,
 }
 
-/// A part of the index of receipts.
-#[derive(Default)]
-struct Part {
+/// A list of the index of receipts, as far as it was read.
+struct List {
+    query: HistoryQuery,
     counts: Counts,
     sampled: BTreeSet<ReceiptId>,
     unreadable: Vec<String>,
+    /// Where it goes on.
+    next: Option<Cursor>,
+    read_units: f64,
 }
 
-impl Counted {
-    /// Receipts first: a job that ends meanwhile is then rather counted as ended, which it is, than as open.
-    pub(super) async fn read(
-        table: &Table,
-        connections: &[DirectoryEntry],
-        which: &ConnectionArgs,
-        range: Range,
-        budget: &Budget,
-    ) -> Result<Self, Failure> {
-        let mut counted = Self::default();
-        for entry in connections {
+impl Count<'_> {
+    /// Counts, unless it would take too much: the open jobs and the first page of each list of receipts tell that.
+    pub(super) async fn read(self) -> Result<Counted, Failure> {
+        let mut counted = Counted::default();
+        for entry in self.connections {
             counted.of.insert((entry.provider.clone(), entry.account.clone()), Counts::default());
         }
-        let until = Timestamp::from_millis(range.until.as_millis() - 1);
-        let queries = connections.iter().flat_map(|entry| {
-            range.days().flat_map(move |day| {
-                table.ledger.shards().all().map(move |shard| HistoryQuery {
+        let open = OpenJobs::list(self).await?;
+        let begun = self.queries().into_iter().map(|query| List::begin(self, query));
+        let lists: Vec<List> = stream::iter(begun).buffer_unordered(AT_ONCE).try_collect().await?;
+        let pages: Vec<_> = lists.iter().map(List::first_page).collect();
+        let sample = if self.stored.is_none() { SAMPLE as u64 } else { 0 };
+        let entries: u64 = pages.iter().map(|page| page.entries).sum();
+        let others = open.to_be_read() + sample.min(entries);
+        counted.estimate = Estimate::of(self.budget.used(), &pages, self.stored, others);
+        self.budget.allows(counted.estimate)?;
+        let mut finished = stream::iter(lists.into_iter().map(|list| list.finish(self))).buffer_unordered(AT_ONCE);
+        while let Some(list) = finished.try_next().await? {
+            counted.take(list);
+        }
+        drop(finished);
+        open.add_to(&mut counted, self).await?;
+        Ok(counted)
+    }
+
+    /// One for each connection, day and shard.
+    fn queries(self) -> Vec<HistoryQuery> {
+        let until = Timestamp::from_millis(self.range.until.as_millis() - 1);
+        let queries = self.connections.iter().flat_map(|entry| {
+            self.range.days().flat_map(move |day| {
+                self.table.ledger.shards().all().map(move |shard| HistoryQuery {
                     provider: entry.provider.clone(),
                     account: entry.account.clone(),
                     day,
                     shard,
-                    since: range.since,
+                    since: self.range.since,
                     until,
                     earliest_first: true,
                 })
             })
         });
-        let reads = queries.map(|query| async move {
-            let part = Part::read(table, &query, budget).await?;
-            Ok::<_, Failure>(((query.provider, query.account), part))
-        });
-        let mut parts = stream::iter(reads).buffer_unordered(AT_ONCE);
-        while let Some((connection, mut part)) = parts.try_next().await? {
-            counted.of.entry(connection).or_default().add(&part.counts);
-            counted.sampled.append(&mut part.sampled);
-            keep_smallest(&mut counted.sampled);
-            counted.unreadable.append(&mut part.unreadable);
-        }
-        drop(parts);
-        open::read(table, connections, which, range, budget, &mut counted).await?;
-        Ok(counted)
+        queries.collect()
+    }
+}
+
+impl Counted {
+    fn take(&mut self, mut list: List) {
+        let HistoryQuery { provider, account, .. } = list.query;
+        self.of.entry((provider, account)).or_default().add(&list.counts);
+        self.sampled.append(&mut list.sampled);
+        keep_smallest(&mut self.sampled);
+        self.unreadable.append(&mut list.unreadable);
     }
 
     /// Of all connections together.
@@ -124,29 +153,54 @@ impl Counted {
     }
 }
 
-impl Part {
-    async fn read(table: &Table, query: &HistoryQuery, budget: &Budget) -> Result<Self, Failure> {
-        let mut part = Self::default();
-        let mut after = None;
-        loop {
-            let page = table.ledger.history_counts(query, PAGE, after).await;
-            let page = page.map_err(|error| table.failure("count receipts", &error))?;
-            budget.spend(page.read_units)?;
-            for receipt in &page.items {
-                part.counts.receipts += 1;
-                part.counts.without_jobs += u64::from(receipt.operations == 0);
-                part.counts.jobs += receipt.operations as u64;
-                if part.sampled.len() < SAMPLE || part.sampled.last().is_some_and(|last| receipt.id < *last) {
-                    part.sampled.insert(receipt.id);
-                    keep_smallest(&mut part.sampled);
-                }
-            }
-            part.unreadable.extend(page.unreadable.iter().map(|entry| entry.error.to_string()));
-            after = page.next;
-            if after.is_none() {
-                return Ok(part);
+impl List {
+    async fn begin(count: Count<'_>, query: HistoryQuery) -> Result<Self, Failure> {
+        let mut list = Self {
+            query,
+            counts: Counts::default(),
+            sampled: BTreeSet::new(),
+            unreadable: Vec::new(),
+            next: None,
+            read_units: 0.0,
+        };
+        list.page(count, FIRST_PAGE).await?;
+        Ok(list)
+    }
+
+    async fn finish(mut self, count: Count<'_>) -> Result<Self, Failure> {
+        while self.next.is_some() {
+            self.page(count, PAGE).await?;
+        }
+        Ok(self)
+    }
+
+    async fn page(&mut self, count: Count<'_>, limit: u32) -> Result<(), Failure> {
+        let Count { table, budget, .. } = count;
+        let page = table.ledger.history_counts(&self.query, limit, self.next.take()).await;
+        let page = page.map_err(|error| table.failure("count receipts", &error))?;
+        budget.spend(page.read_units)?;
+        self.read_units += page.read_units;
+        for receipt in &page.items {
+            self.counts.receipts += 1;
+            self.counts.without_jobs += u64::from(receipt.operations == 0);
+            self.counts.jobs += receipt.operations as u64;
+            if self.sampled.len() < SAMPLE || self.sampled.last().is_some_and(|last| receipt.id < *last) {
+                self.sampled.insert(receipt.id);
+                keep_smallest(&mut self.sampled);
             }
         }
+        self.unreadable.extend(page.unreadable.iter().map(|entry| entry.error.to_string()));
+        self.next = page.next;
+        Ok(())
+    }
+
+    /// What was read so far.
+    fn first_page(&self) -> FirstPage {
+        const DAY: std::time::Duration = std::time::Duration::from_secs(24 * 3_600);
+        let HistoryQuery { day, since, until, .. } = self.query;
+        let (since, until) = (since.max(day), until.min(day.plus(DAY)));
+        let goes_on = self.next.as_ref().map(|next| (next.at().since(since), until.since(next.at())));
+        FirstPage { entries: self.counts.receipts, read_units: self.read_units, goes_on }
     }
 }
 

@@ -156,12 +156,15 @@ pub(super) fn show(stats: &Stats, terminal: &mut Terminal) -> io::Result<()> {
             metrics_say_nothing = Some(why.as_str());
         }
     }
-    let read_units = ReadUnits { estimated: stats.estimate.read_units, used: stats.read_units };
+    let read_units = stats
+        .counted
+        .as_ref()
+        .map(|counted| ReadUnits { estimated: counted.estimate.read_units, used: stats.read_units });
     let whole = Whole {
         since: Time(stats.range.since),
         until: Time(stats.range.until),
         hours: tenths(stats.hours()),
-        read_units: stats.counted.is_some().then_some(read_units),
+        read_units,
         numbers: &lines,
         metrics_of,
         metrics_say_nothing,

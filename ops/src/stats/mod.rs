@@ -20,8 +20,8 @@ use crate::failure::{Answer, Failure, Trouble};
 use crate::search::ConnectionArgs;
 use crate::search::range::{Range, RangeArgs};
 use crate::terminal::{Format, Terminal};
-use budget::{Budget, Estimate};
-use indexes::Counted;
+use budget::Budget;
+use indexes::{Count, Counted};
 use metrics::{Gauges, Metrics};
 use sample::Sample;
 
@@ -33,17 +33,17 @@ use sample::Sample;
 /// and called so.
 ///
 /// ENDED is completed or dismissed: jobs that have ended leave the index, which keeps no account of how. REVIEW is what
-/// failed and waits for a person now. FAILED is whatever was given to a person, also when it was dismissed since; a job
-/// that was replayed counts as it stands. COMPLETED is from metrics or the sample. Jobs of a version above 1, which a
-/// person has asked for on top, are counted while they are open, and not among JOBS and ENDED.
+/// failed and waits for a person now. FAILED of metrics counts how often a job was given to a person, of the sample the
+/// jobs that wait for one or were dismissed by one. COMPLETED is from metrics or the sample. Jobs of a version above 1,
+/// which a person has asked for on top, are counted while they are open, and not among JOBS and ENDED.
 ///
 /// DUPLICATES and CONFLICTS of metrics are of a provider's connections together. P50 and P95 are of the time from receipt
 /// to completion; where CloudWatch answers in parts, the larger one is shown. A `-` is no data point, which is not zero:
 /// nothing was counted, or the metrics do not reach CloudWatch.
 ///
-/// What reading the indexes will take is estimated first: the receipts that the metrics have counted (or without metrics
-/// the whole index), at the size of an average entry, and a unit for each open job. Above --max-read-units nothing is
-/// read, and reading ends when it takes more after all.
+/// What it takes in read units is estimated before most of it is read: from the first page of each list of receipts and
+/// the number of receipts that the metrics have counted (without metrics, from the time that the first page covers), and a
+/// unit for each open job. Above --max-read-units it goes no further, and it ends when it takes more after all.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct StatsArgs {
@@ -95,7 +95,6 @@ pub struct Stats {
     now: Timestamp,
     /// `None` when only metrics were asked for.
     counted: Option<Counted>,
-    estimate: Estimate,
     read_units: f64,
     told: Told,
     /// What this version cannot read, and why.
@@ -149,7 +148,6 @@ impl Stats {
             range,
             now,
             counted: None,
-            estimate: Estimate::default(),
             read_units: 0.0,
             told: Told::Sample(Sample::default(), String::new()),
             unreadable,
@@ -159,10 +157,9 @@ impl Stats {
             return Ok(stats);
         }
         let stored = metrics.as_ref().ok().and_then(Metrics::stored);
-        stats.estimate = Estimate::make(table, &connections, range, stored).await?;
-        let budget = Budget::of(wanted.max_read_units);
-        budget.allows(stats.estimate)?;
-        let mut counted = Counted::read(table, &connections, &wanted.connections, range, &budget).await?;
+        let (which, budget) = (&wanted.connections, Budget::of(wanted.max_read_units));
+        let count = Count { table, connections: &connections, which, range, stored, budget: &budget };
+        let mut counted = count.read().await?;
         stats.unreadable.append(&mut counted.unreadable);
         stats.told = match metrics {
             Ok(metrics) if metrics.says_anything() || counted.sampled.is_empty() => Told::Metrics(metrics, None),

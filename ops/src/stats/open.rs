@@ -7,17 +7,15 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use hookbox_core::job::Status;
 use hookbox_core::key::JobKey;
 use hookbox_core::time::Timestamp;
-use hookbox_ledger::{DirectoryEntry, Ledger, OpenEntry, OpenQuery};
+use hookbox_ledger::{Ledger, OpenEntry, OpenQuery};
 
-use super::budget::Budget;
-use super::indexes::{AT_ONCE, Connection, Counted, Counts, PAGE};
-use crate::connection::Table;
+use super::indexes::{AT_ONCE, Connection, Count, Counted, Counts, PAGE};
 use crate::failure::Failure;
+use crate::search::FAR;
 use crate::search::range::Range;
-use crate::search::{ConnectionArgs, FAR};
 
 /// Jobs that are read at most. Where more of them wait for their turn, what they have in common is what matters.
-pub(super) const MOST_READ: usize = 10_000;
+const MOST_READ: usize = 10_000;
 
 /// What one list, or all of one kind, came to.
 #[derive(Default)]
@@ -37,52 +35,50 @@ struct InList {
     oldest: Option<Timestamp>,
 }
 
-/// What lists are read for.
-#[derive(Clone, Copy)]
-struct Reader<'a> {
-    table: &'a Table,
-    which: &'a ConnectionArgs,
-    range: Range,
-    budget: &'a Budget,
+/// The open jobs as the index lists them.
+pub(super) struct OpenJobs {
+    due: Lists,
+    review: Lists,
+    held: Lists,
 }
 
-/// Adds them to what is counted.
-pub(super) async fn read(
-    table: &Table,
-    connections: &[DirectoryEntry],
-    which: &ConnectionArgs,
-    range: Range,
-    budget: &Budget,
-    counted: &mut Counted,
-) -> Result<(), Failure> {
-    let reader = Reader { table, which, range, budget };
-    let shards = || table.ledger.shards().all();
-    let held = connections.iter().flat_map(|entry| {
-        entry.operations.iter().flat_map(move |operation| {
-            shards().map(move |shard| OpenQuery::Held {
-                provider: entry.provider.clone(),
-                account: entry.account.clone(),
-                operation: operation.clone(),
-                shard,
+impl OpenJobs {
+    /// Lists them.
+    pub(super) async fn list(count: Count<'_>) -> Result<Self, Failure> {
+        let shards = || count.table.ledger.shards().all();
+        let held = count.connections.iter().flat_map(|entry| {
+            entry.operations.iter().flat_map(move |operation| {
+                shards().map(move |shard| OpenQuery::Held {
+                    provider: entry.provider.clone(),
+                    account: entry.account.clone(),
+                    operation: operation.clone(),
+                    shard,
+                })
             })
-        })
-    });
-    let mut due = reader.lists(shards().map(|shard| OpenQuery::Due { shard }), None).await?;
-    // What has gone from one list to another meanwhile is counted where it was seen last.
-    let review = reader.lists(shards().map(|shard| OpenQuery::Review { shard }), Some(&mut due)).await?;
-    let held = reader.lists(held, Some(&mut due)).await?;
-    review.add_to(counted, |counts, number| counts.open.review += number);
-    held.add_to(counted, |counts, number| counts.open.held += number);
-    due.add_to(counted, |counts, number| counts.open.unread += number);
-    let waiting: u64 = due.of.values().map(|list| list.in_range).sum();
-    // No more than that, and all of them were kept.
-    if waiting <= MOST_READ as u64 {
-        reader.standings(due.jobs, counted).await?;
+        });
+        let mut due = count.lists(shards().map(|shard| OpenQuery::Due { shard }), None).await?;
+        // What has gone from one list to another meanwhile is counted where it was seen last.
+        let review = count.lists(shards().map(|shard| OpenQuery::Review { shard }), Some(&mut due)).await?;
+        let held = count.lists(held, Some(&mut due)).await?;
+        Ok(Self { due, review, held })
     }
-    Ok(())
+
+    /// How many jobs are read to see how they stand: none when they are too many.
+    pub(super) fn to_be_read(&self) -> u64 {
+        let waiting: u64 = self.due.of.values().map(|list| list.in_range).sum();
+        if waiting <= MOST_READ as u64 { waiting } else { 0 }
+    }
+
+    /// Reads those that are to be read, and adds all to what is counted.
+    pub(super) async fn add_to(self, counted: &mut Counted, count: Count<'_>) -> Result<(), Failure> {
+        self.review.add_to(counted, |counts, number| counts.open.review += number);
+        self.held.add_to(counted, |counts, number| counts.open.held += number);
+        self.due.add_to(counted, |counts, number| counts.open.unread += number);
+        if self.to_be_read() > 0 { count.standings(self.due.jobs, counted).await } else { Ok(()) }
+    }
 }
 
-impl Reader<'_> {
+impl Count<'_> {
     /// Reads these lists. A job that stands in `before` is taken out of it.
     async fn lists(
         self,

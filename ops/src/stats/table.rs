@@ -33,7 +33,7 @@ fn of_indexes(stats: &Stats, counted: &Counted, terminal: &mut Terminal) -> io::
     let total = counted.total();
     terminal.say(format_args!(
         "\nCounted in the indexes, for {} read units ({} estimated):",
-        stats.read_units, stats.estimate.read_units
+        stats.read_units, counted.estimate.read_units
     ))?;
     let mut columns = Columns::default().headed([
         "INTEGRATION",

@@ -5,7 +5,6 @@ use std::error::Error;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::operation::batch_get_item::BatchGetItemError;
 use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
-use aws_sdk_dynamodb::operation::describe_table::DescribeTableError;
 use aws_sdk_dynamodb::operation::get_item::GetItemError;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::query::QueryError;
@@ -64,7 +63,6 @@ pub(crate) trait Classify: ProvideErrorMetadata + Error + Send + Sync + Sized + 
 impl Classify for QueryError {}
 impl Classify for GetItemError {}
 impl Classify for BatchGetItemError {}
-impl Classify for DescribeTableError {}
 
 macro_rules! single_write {
     ($($error:ident),+) => {

@@ -11,7 +11,7 @@ use crate::entries::{Cursor, HistoryQuery, Page, Range};
 use crate::error::{ItemError, LedgerError};
 use crate::item::{self, Item, index, job, key};
 use crate::load::Unreadable;
-use crate::table::{self, Index};
+use crate::table;
 use crate::transact::Key;
 
 /// A receipt as it counts.
@@ -32,24 +32,6 @@ pub struct Standings {
     pub unreadable: Vec<Unreadable>,
     /// The read units that it took, as DynamoDB bills them.
     pub read_units: f64,
-}
-
-/// How large an index is. DynamoDB counts about every six hours.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct IndexSize {
-    /// Entries.
-    pub entries: u64,
-    /// Bytes of all of them.
-    pub bytes: u64,
-}
-
-/// How large the indexes are that are counted in.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct IndexSizes {
-    /// The one of open jobs.
-    pub open: IndexSize,
-    /// The one of receipts by connection and day.
-    pub history: IndexSize,
 }
 
 impl Ledger {
@@ -89,28 +71,6 @@ impl Ledger {
             }
         }
         Ok(standings)
-    }
-
-    /// How large the indexes were when DynamoDB counted last.
-    pub async fn index_sizes(&self) -> Result<IndexSizes, LedgerError> {
-        let mut tries = self.tries();
-        let described = loop {
-            let call = self.client.describe_table().table_name(self.table.as_ref());
-            match tries.make(call.send()).await {
-                Ok(described) => break described,
-                Err(failure) => tries.again(failure).await?,
-            }
-        };
-        let indexes = described.table.and_then(|table| table.global_secondary_indexes).unwrap_or_default();
-        let size = |wanted: Index| {
-            let index = indexes.iter().find(|index| index.index_name.as_deref() == Some(wanted.name));
-            let number = |count: Option<i64>| count.and_then(|count| u64::try_from(count).ok()).unwrap_or_default();
-            index.map_or(IndexSize::default(), |index| IndexSize {
-                entries: number(index.item_count),
-                bytes: number(index.index_size_bytes),
-            })
-        };
-        Ok(IndexSizes { open: size(table::OPEN), history: size(table::HISTORY) })
     }
 }
 

@@ -133,6 +133,13 @@ pub struct Cursor {
     at: i64,
 }
 
+impl Cursor {
+    /// The time of the entry after which it goes on.
+    pub fn at(&self) -> Timestamp {
+        Timestamp::from_millis(self.at)
+    }
+}
+
 /// The text is not a cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a cursor")]

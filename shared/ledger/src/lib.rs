@@ -58,7 +58,7 @@ use hookbox_core::time::Timestamp;
 pub use audit::{Audit, Subject};
 pub use bulk::{Bulk, BulkState};
 pub use config::{Configured, DirectoryEntry};
-pub use counts::{IndexSize, IndexSizes, ReceiptCount, Standings};
+pub use counts::{ReceiptCount, Standings};
 pub use entries::{Cursor, HistoryQuery, InvalidCursor, OpenEntry, OpenQuery, Page, ReceiptEntry, ResourceQuery};
 pub use error::{ItemError, LedgerError, Stored};
 pub use ingest::Ingested;

@@ -75,7 +75,6 @@ async fn an_index_that_is_behind_does_not_decide_what_has_ended() {
 async fn many(receipts: usize) -> (Table, Faults, Meter, TestClock) {
     let clock = clock();
     let storage = TestTable::on(&clock).await;
-    let (faults, meter) = (Faults::none(), Meter::default());
     let table = Table::new(storage.ledger(), "hookbox", "in eu-west-1");
     configured(&table).await;
     table.ledger.put_integration(&other(), None).await.unwrap();
@@ -83,8 +82,15 @@ async fn many(receipts: usize) -> (Table, Faults, Meter, TestClock) {
         clock.advance(Duration::from_secs(60));
         one(&format!("evt_{n}"), None, &table, &clock).await;
     }
+    let (table, faults, meter) = metered(&storage);
+    (table, faults, meter, clock)
+}
+
+/// The table with its calls counted, and what they cost.
+fn metered(storage: &TestTable) -> (Table, Faults, Meter) {
+    let (faults, meter) = (Faults::none(), Meter::default());
     let ledger = storage.ledger_with(&faults.wrap(&meter.wrap(&storage.config())));
-    (Table::new(ledger, "hookbox", "in eu-west-1"), faults, meter, clock)
+    (Table::new(ledger, "hookbox", "in eu-west-1"), faults, meter)
 }
 
 #[tokio::test]
@@ -100,44 +106,78 @@ async fn reading_takes_a_query_for_each_list_and_not_for_each_receipt() {
         let number = |operation: &str| calls.iter().filter(|call| call.operation == operation).count();
         // Of four shards each: two days of two connections, what is due, in review, and held by three operations.
         assert_eq!(number("Query"), 1 + 4 * (2 * 2 + 1 + 1 + 3), "and the directory");
-        assert_eq!((number("BatchGetItem"), number("DescribeTable")), (1, 1));
-        assert_eq!(calls.len(), number("Query") + 2);
+        assert_eq!((number("BatchGetItem"), calls.len()), (1, number("Query") + 1));
         let directory = meter.calls()[0].total();
         assert_eq!(stats.read_units.to_bits(), (meter.read() - directory).to_bits(), "what is billed");
     }
 }
 
+/// The range of [`full`].
+const RANGE: [&str; 2] = ["--since", "40000s"];
+
+/// Many receipts within a day, whose jobs are completed.
+async fn full() -> (Table, Meter, TestClock) {
+    let clock = clock();
+    let storage = TestTable::on(&clock).await;
+    configured(&Table::new(storage.ledger(), "hookbox", "in eu-west-1")).await;
+    let now = clock.now();
+    let folders = (0..4_000_u64).map(|n| {
+        let at = now.plus(Duration::from_secs(10 * n));
+        let mut arrival = arrival("first", "req-1", &clock);
+        arrival.at = at;
+        let event = event(&format!("evt_{n}"), "charge.refunded");
+        let mut folder = hookbox_core::receipt::Folder::open(&event, &integration(), arrival, None);
+        for job in &mut folder.jobs {
+            job.state = hookbox_core::job::State::Completed { at };
+            job.open_at = None;
+        }
+        folder
+    });
+    storage.fill(&folders.collect::<Vec<_>>());
+    clock.set(now.plus(Duration::from_secs(40_000)));
+    let (table, _, meter) = metered(&storage);
+    (table, meter, clock)
+}
+
 #[tokio::test]
-async fn what_would_take_too_much_is_refused_before_anything_is_counted() {
-    let (table, faults, _, clock) = many(40).await;
-    let now = clock.now().plus(Duration::from_secs(1));
+async fn what_would_take_too_much_is_refused_before_most_of_it_is_read() {
+    let (table, meter, clock) = full().await;
     let cloudwatch = CloudWatch::default();
-    let refused = gathered(&["--max-read-units", "60"], &table, &cloudwatch, now).await.unwrap_err();
-    assert_eq!((refused.code(), faults.count()), (3, 2), "the directory and the sizes");
+    let whole = gathered(&RANGE, &table, &cloudwatch, clock.now()).await.unwrap();
+    let counted = whole.counted.as_ref().unwrap();
+    assert_eq!((counted.total().receipts, counted.total().ended()), (4_000, 4_000));
+    let about = whole.read_units / counted.estimate.read_units;
+    assert!((0.8..=1.2).contains(&about), "{} of {:?}", whole.read_units, counted.estimate);
+    // With the number of receipts it is no guess.
+    cloudwatch.metric("EventsCreated Provider=stripe", "Sum", &[(clock.now().minus(HOUR), 4_000.0)]);
+    let told = gathered(&RANGE, &table, &cloudwatch, clock.now()).await.unwrap();
+    let close = told.read_units / told.counted.as_ref().unwrap().estimate.read_units;
+    assert!((0.95..=1.05).contains(&close), "{close}");
+
+    meter.reset();
+    let refused = gathered(&[&RANGE[..], &["--max-read-units", "100"]].concat(), &table, &cloudwatch, clock.now())
+        .await
+        .unwrap_err();
+    assert_eq!(refused.code(), 3);
+    assert!(meter.read() < 60.0, "the first pages: {}", meter.read());
     insta::assert_snapshot!(refused);
     let enough = refused.to_string();
     let enough = enough.rsplit("--max-read-units ").next().unwrap();
-    let stats = gathered(&["--max-read-units", enough], &table, &cloudwatch, now).await.unwrap();
-    assert!(stats.read_units <= stats.estimate.read_units, "{} of {:?}", stats.read_units, stats.estimate);
+    gathered(&[&RANGE[..], &["--max-read-units", enough]].concat(), &table, &cloudwatch, clock.now()).await.unwrap();
 }
 
 #[tokio::test]
 async fn reading_ends_when_it_takes_more_than_was_estimated() {
-    let (table, faults, meter, clock) = many(300).await;
-    let now = clock.now().plus(Duration::from_secs(1));
+    let (table, meter, clock) = full().await;
     let cloudwatch = CloudWatch::default();
-    // The metrics know of one receipt, and the index was counted when it was empty.
+    // Metrics that are far behind.
     cloudwatch.metric("EventsCreated Provider=stripe", "Sum", &[(clock.now().minus(HOUR), 1.0)]);
-    let stats = gathered(&[], &table, &cloudwatch, now).await.unwrap();
-    assert!(stats.read_units > 300.0, "a job takes a unit: {}", stats.read_units);
-    let budget = Budget::of(200);
-    let directory = table.ledger.directory().await.unwrap().items;
-    let (calls, units) = (faults.count(), meter.read());
-    let counted =
-        Counted::read(&table, &directory, &ConnectionArgs::default(), stats.range, &budget).await.unwrap_err();
-    assert_eq!(counted.code(), 3);
-    assert!(counted.to_string().contains("is not done, more than the 200 of --max-read-units"), "{counted}");
-    assert!(faults.count() > calls && meter.read() - units < 400.0);
+    let failure = gathered(&[&RANGE[..], &["--max-read-units", "100"]].concat(), &table, &cloudwatch, clock.now())
+        .await
+        .unwrap_err();
+    assert_eq!(failure.code(), 3);
+    assert!(failure.to_string().contains("is not done, and --max-read-units is 100"), "{failure}");
+    assert!((100.0..200.0).contains(&meter.read()), "a page more at most: {}", meter.read());
 }
 
 #[tokio::test]

@@ -2,8 +2,8 @@ use hookbox_core::job::Status;
 use hookbox_core::key::JobKey;
 
 use super::*;
+use crate::HistoryQuery;
 use crate::test_support::Meter;
-use crate::{HistoryQuery, LedgerError};
 
 /// Receipts of one moment with a job each, committed.
 async fn receipts(world: &World, count: usize) -> Vec<Folder> {
@@ -43,6 +43,7 @@ async fn receipts_are_counted_with_their_operations_and_say_what_that_costs() {
             counted.extend(page.items.iter().map(|receipt| (receipt.id, receipt.operations)));
             units += page.read_units;
             after = page.next;
+            assert!(after.as_ref().is_none_or(|after| after.at() == START), "where it goes on");
             if after.is_none() {
                 break;
             }
@@ -77,20 +78,4 @@ async fn how_jobs_stand_is_read_in_one_call_and_what_cannot_be_read_is_named() {
     assert_eq!(standings.unreadable[0].pk, newer);
     assert!(standings.read_units >= 3.0, "consistently: {}", standings.read_units);
     assert_eq!(standings.read_units, meter.read());
-}
-
-#[tokio::test]
-async fn indexes_say_how_large_they_are() {
-    let world = World::new().await;
-    assert_eq!(world.ledger.index_sizes().await.unwrap(), crate::IndexSizes::default());
-    let folders = receipts(&world, 4).await;
-    let loaded = world.load(&folders[0]).await;
-    let running = world.claimed(&loaded, &loaded.jobs[0]).await;
-    world.ledger.write_job(&loaded, &running, &completed(&running, START)).await.unwrap();
-    let sizes = world.ledger.index_sizes().await.unwrap();
-    assert_eq!((sizes.open.entries, sizes.history.entries), (3, 4));
-    assert!(sizes.open.bytes > 3 * 100 && sizes.history.bytes > 4 * 100, "{sizes:?}");
-    let nowhere = Ledger::new(&world.table.config(), "nowhere", world.ledger.shards(), world.ledger.random.clone());
-    let error = nowhere.index_sizes().await.unwrap_err();
-    assert!(matches!(error, LedgerError::Refused { code, .. } if code == "ResourceNotFoundException"));
 }
