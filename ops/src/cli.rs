@@ -59,6 +59,14 @@ fn names_an_output(error: &clap::Error) -> bool {
     missing.iter().any(|argument| outputs.iter().any(|output| argument.starts_with(output)))
 }
 
+/// What was given in the place of a reference to a secret may be the secret: it is not repeated.
+fn hide_secret(error: &mut clap::Error) {
+    let argument = error.get(ContextKind::InvalidArg).map(ToString::to_string).unwrap_or_default();
+    if argument.contains("secret") {
+        error.insert(ContextKind::InvalidValue, ContextValue::String("…".to_owned()));
+    }
+}
+
 #[derive(Clone, Copy, Debug, clap::Args)]
 #[command(next_help_heading = "Output")]
 struct Global {
@@ -154,7 +162,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
-        Err(error) => {
+        Err(mut error) => {
+            hide_secret(&mut error);
             // Help that nobody reads to its end is no failure.
             let _ = error.print();
             if error.kind() == ErrorKind::MissingRequiredArgument && names_an_output(&error) {
@@ -185,7 +194,7 @@ fn run_locally(arguments: &[OsString]) -> Result<ExitCode, Failure> {
     let mut command = local::command(&program, arguments.get(1..).unwrap_or_default(), &directory, names)?;
     // On Unix this process becomes the other one, so that signals and the terminal are its own.
     #[cfg(unix)]
-    return Err(std::os::unix::process::CommandExt::exec(&mut command)).map_err(failed);
+    return Err(failed(std::os::unix::process::CommandExt::exec(&mut command)));
     #[cfg(not(unix))]
     {
         let code = command.status().map_err(failed)?.code().and_then(|code| u8::try_from(code).ok());

@@ -95,6 +95,19 @@ fn what_an_output_of_the_stack_gives_is_said_with_the_command_that_fetches_it() 
 }
 
 #[test]
+fn a_secret_in_the_place_of_its_reference_is_not_repeated() {
+    for arguments in [
+        &["send", "stripe", "--account", "a", "--url", "http://127.0.0.1:9", "--secret", "whsec_c2VjcmV0"][..],
+        &["sandbox", "--secret=whsec_c2VjcmV0"],
+        &["verify", "--provider", "stripe", "--body", "b", "--secret-from", "whsec_c2VjcmV0"],
+    ] {
+        let (code, _, err) = ended(&mut hookbox(arguments));
+        assert_eq!(code, 2, "{arguments:?}");
+        assert!(err.contains("--secret") && !err.contains("c2VjcmV0"), "{err}");
+    }
+}
+
+#[test]
 fn an_address_that_holds_the_path_already_is_refused_with_the_one_that_is_meant() {
     let send = |url: &str| {
         let arguments = ["send", "stripe", "--account", "a", "--secret", "env:NOT_SET", "--url", url];

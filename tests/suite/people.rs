@@ -47,18 +47,18 @@ async fn many_stopped_in_the_middle(stage: &Stage) {
     let events: Vec<_> = (0..MANY).map(|n| format!("evt_broken_{n}")).collect();
     let receipts = join_all(events.iter().map(|event| async { stage.deliver("broken", event, "").await.receipt() }));
     let receipts = receipts.await;
-    let in_review = || async { listed(stage, "review").await.len() };
-    until("all are refused", || async { (in_review().await == MANY).then_some(()) }).await;
+    let in_review = || listed(stage, "review").len();
+    until("all are refused", || async { (in_review() == MANY).then_some(()) }).await;
     stage.mend_broken();
 
     let query = ["replay", "--account", "broken", "--since", "1h", "--reason", "mended", "--yes"];
     let bulk = Running::start(&stage.aws, &[&query[..], &["--rate", "1"]].concat());
-    until("some are replayed", || async { (in_review().await <= MANY - 3).then_some(()) }).await;
+    until("some are replayed", || async { (in_review() <= MANY - 3).then_some(()) }).await;
     let (code, report) = bulk.interrupt();
     assert_eq!((code, report["state"].as_str()), (1, Some("cancelled")), "{report}");
     let replayed = usize::try_from(report["counts"]["replayed"].as_u64().expect("a count")).unwrap();
     assert!((3..MANY).contains(&replayed), "{report}");
-    assert_eq!(in_review().await, MANY - replayed, "what was not replayed stands as it stood");
+    assert_eq!(in_review(), MANY - replayed, "what was not replayed stands as it stood");
 
     let (code, report) = hookbox(&stage.aws, &[&query[..], &["--rate", "100"]].concat());
     let rest = (MANY - replayed) as u64;
@@ -79,7 +79,7 @@ async fn paused_and_resumed(stage: &Stage) {
     assert_eq!(hookbox(&stage.aws, &[&pause[..], &operation].concat()).0, 0);
     let receipt = stage.deliver("ok", "evt_paused", "").await.receipt();
     until("it is held", || async { job(stage, receipt).await.filter(|job| job.status() == Status::Held) }).await;
-    let held = listed(stage, "held").await;
+    let held = listed(stage, "held");
     assert!(held.iter().any(|job| job["job"] == key(receipt).as_str()), "{held:?}");
     assert_eq!(stage.sandbox.seen(&key(receipt)).await, (0, 0), "nothing is called");
 
@@ -102,8 +102,8 @@ async fn job(stage: &Stage, receipt: ReceiptId) -> Option<Job> {
 }
 
 /// The jobs of a state, as the command lists them.
-async fn listed(stage: &Stage, state: &str) -> Vec<Value> {
-    let (code, jobs) = hookbox(&stage.aws, &["jobs", "list", "--state", state, "--since", "1h"]);
+fn listed(stage: &Stage, status: &str) -> Vec<Value> {
+    let (code, jobs) = hookbox(&stage.aws, &["jobs", "list", "--state", status, "--since", "1h"]);
     assert_eq!(code, 0);
     jobs["jobs"].as_array().cloned().expect("a list")
 }
