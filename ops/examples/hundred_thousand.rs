@@ -68,7 +68,7 @@ async fn measure() {
         &["stats", "--since", "24h"],
         &["stats", "--since", "24h", "--output", "json"],
     ] {
-        let runs: Vec<_> = (0..RUNS).map(|_| run(command, &endpoint, &clock)).collect();
+        let runs: Vec<_> = (0..RUNS).map(|_| run(command, &endpoint, clock)).collect();
         let median = |mut of: Vec<u64>| {
             of.sort_unstable();
             of[RUNS / 2]
@@ -91,7 +91,7 @@ struct Run {
     peak: u64,
 }
 
-fn run(command: &[&str], endpoint: &str, clock: &SystemClock) -> Run {
+fn run(command: &[&str], endpoint: &str, clock: SystemClock) -> Run {
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.arg(MEASURED).args(command).env_clear();
     for (name, value) in [

@@ -2,10 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Output, Stdio};
-
-use hookbox_ledger::test_support::TestTable;
 
 /// The command with nothing of the caller's environment that it could act on.
 fn hookbox(arguments: &[&str]) -> Command {
@@ -165,31 +163,25 @@ fn the_sandbox_says_where_it_listens_and_ends_when_it_is_told() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn what_happens_is_followed_until_it_is_told_to_end() {
-    let table = TestTable::start().await;
-    let endpoint = table.config().endpoint_url().unwrap().to_owned();
-    let ended = tokio::task::spawn_blocking(move || {
-        let mut child = hookbox(&["tail", "-f", "--table", "hookbox", "--region", "eu-central-1"])
-            .args(["--endpoint-url", &endpoint])
-            .envs([("AWS_ACCESS_KEY_ID", "test"), ("AWS_SECRET_ACCESS_KEY", "test")])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        // It says so before it reads, and listens to signals from then on.
-        let mut notes = BufReader::new(child.stderr.take().unwrap());
-        let mut note = String::new();
-        notes.read_line(&mut note).unwrap();
-        assert!(note.starts_with("how attempts end is not shown"), "{note}");
-        let told = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-        assert!(told.success());
-        let Output { status, stdout, .. } = child.wait_with_output().unwrap();
-        let mut rest = String::new();
-        notes.read_to_string(&mut rest).unwrap();
-        (status.code(), stdout, rest)
-    });
-    assert_eq!(ended.await.unwrap(), (Some(0), Vec::new(), String::new()));
+#[test]
+fn what_is_followed_ends_when_it_is_told_even_while_the_table_does_not_answer() {
+    let table = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", table.local_addr().unwrap());
+    let child = hookbox(&["tail", "-f", "--table", "hookbox", "--region", "eu-central-1", "--endpoint-url", &endpoint])
+        .envs([("AWS_ACCESS_KEY_ID", "test"), ("AWS_SECRET_ACCESS_KEY", "test")])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It listens to signals before it reads.
+    let silent = table.accept().unwrap();
+    let told = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(told.success());
+    let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+    drop(silent);
+    let notes = String::from_utf8(stderr).unwrap();
+    assert_eq!((status.code(), stdout.len()), (Some(0), 0), "{notes}");
+    assert!(notes.starts_with("how attempts end is not shown") && notes.lines().count() == 1, "{notes}");
 }
 
 #[test]

@@ -301,22 +301,24 @@ async fn an_outage_of_the_log_holds_up_no_arrival() {
     let (refusing, healing) = (world.cloudwatch.clone(), world.cloudwatch.clone());
     world.arrives(&[("evt_1", 0)]);
     world.meanwhile.then(async move { refusing.refuses(Some("ThrottlingException")) });
-    world.arrives(&[("evt_2", 0)]);
+    for n in 2..7 {
+        world.arrives(&[(&format!("evt_{n}"), 0)]);
+    }
     world.meanwhile.then(async move {
         healing.refuses(None);
-        // It had happened before the log could not be read any more, and shows late.
+        // It had happened before the log could not be read any more, longer ago than lines are late.
         healing.line(now.plus(SECOND), &ended("deliver", "done", "completed"));
     });
     world.arrives(&[]);
     let (answer, captured) = world.tail(&[&LOG[..], &["-f"]].concat(), Format::Jsonl).await;
     assert_eq!(answer.unwrap(), Answer::Yes);
-    assert_eq!(arrivals(&captured), ["evt_1", "evt_2"]);
+    assert_eq!(arrivals(&captured), ["evt_1", "evt_2", "evt_3", "evt_4", "evt_5", "evt_6"]);
     let out = captured.out();
     assert_eq!(out.matches("\"what\":\"ended\"").count(), 1, "{out}");
-    assert!(out.find("evt_2").unwrap() < out.find("\"ended\"").unwrap(), "{out}");
+    assert!(out.find("evt_6").unwrap() < out.find("\"ended\"").unwrap(), "{out}");
     let notes = captured.notes();
     assert_eq!(notes.matches("could not read the log group /hookbox/test/worker").count(), 1, "{notes}");
-    assert_eq!(world.meanwhile.waits(), [2, 2, 4, 8, 2], "and back at once");
+    assert_eq!(world.meanwhile.waits(), [2, 2, 4, 8, 16, 32, 60, 60, 2], "and back at once");
 }
 
 #[tokio::test]

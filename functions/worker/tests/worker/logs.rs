@@ -1,20 +1,24 @@
 //! What the log says of an attempt: `hookbox tail` shows it, so the names of its fields are a promise.
 
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::{Mutex, Once};
 
 use hookbox_core::integration::Idempotency;
+use hookbox_core::key::JobKey;
 use hookbox_runtime::telemetry;
 use serde_json::{Value, json};
 
 use crate::world::World;
 
-#[derive(Clone, Default)]
-struct Heard(Arc<Mutex<Vec<u8>>>);
+/// What all workers of this process have logged. A subscriber of one test alone would not do: whether a line is logged at
+/// all is decided once for all threads.
+static HEARD: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
-impl io::Write for Heard {
+struct Ear;
+
+impl io::Write for Ear {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
+        HEARD.lock().unwrap().write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -22,9 +26,15 @@ impl io::Write for Heard {
     }
 }
 
-/// The lines with this message, without what differs from run to run.
-fn lines(heard: &Heard, message: &str) -> Vec<Value> {
-    let text = String::from_utf8(heard.0.lock().unwrap().clone()).unwrap();
+/// Begins to listen, in every test before its first line.
+pub(crate) fn listen() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| tracing::subscriber::set_global_default(telemetry::subscriber(None, || Ear)).unwrap());
+}
+
+/// The lines about this job with this message, without what differs from run to run.
+fn lines(job: &JobKey, message: &str) -> Vec<Value> {
+    let text = String::from_utf8(HEARD.lock().unwrap().clone()).unwrap();
     let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let without = |mut line: Value| {
         for name in ["timestamp", "level", "target", "ms"] {
@@ -32,17 +42,21 @@ fn lines(heard: &Heard, message: &str) -> Vec<Value> {
         }
         line
     };
-    lines.filter(|line| line["message"] == message).map(without).collect()
+    let wanted = |line: &Value| line["message"] == message && line["receipt"] == json!(job.receipt);
+    lines.filter(wanted).map(without).collect()
+}
+
+/// The job of an event that no other test has.
+async fn job(world: &World, event_id: &str, at: &str) -> JobKey {
+    world.configure(vec![world.http(at, Idempotency::key())], None).await;
+    world.receive(event_id).await.remove(0)
 }
 
 #[tokio::test]
 async fn an_attempt_ends_in_one_line_that_says_of_what_and_how() {
-    let heard = Heard::default();
-    let writer = heard.clone();
-    let _logging = tracing::subscriber::set_default(telemetry::subscriber(None, move || writer.clone()));
     let world = World::new().await;
     world.answers("/flaky", &[503, 200]).await;
-    let key = world.one(world.http("/flaky", Idempotency::key())).await;
+    let key = job(&world, "evt_logged", "/flaky").await;
     world.work_off(&world.worker(), &key).await;
     let line = |attempt: u32, outcome: &str, status: &str, code: &str| {
         json!({
@@ -52,21 +66,18 @@ async fn an_attempt_ends_in_one_line_that_says_of_what_and_how() {
         })
     };
     let expected = [line(1, "uncertain", "retrying", "http-503"), line(2, "done", "completed", "http-200")];
-    assert_eq!(lines(&heard, "attempt ended"), expected);
+    assert_eq!(lines(&key, "attempt ended"), expected);
 }
 
 #[tokio::test]
 async fn a_job_that_is_held_is_one_line_too() {
-    let heard = Heard::default();
-    let writer = heard.clone();
-    let _logging = tracing::subscriber::set_default(telemetry::subscriber(None, move || writer.clone()));
     let world = World::new().await;
     world.answers("/closed", &[401]).await;
-    let key = world.one(world.http("/closed", Idempotency::key())).await;
+    let key = job(&world, "evt_held", "/closed").await;
     world.invoke(&world.worker(), std::slice::from_ref(&key)).await;
     let expected = json!({
         "message": "held", "receipt": key.receipt, "operation": "deliver", "job": key, "provider": "stripe",
         "account": "demo", "kind": "payment_intent.succeeded", "attempt": 1, "outcome": "held", "status": "held",
     });
-    assert_eq!(lines(&heard, "held"), [expected]);
+    assert_eq!(lines(&key, "held"), [expected]);
 }
