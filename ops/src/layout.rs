@@ -118,8 +118,8 @@ mod tests {
     #[test]
     fn a_line_by_itself_leaves_the_room_that_others_will_need() {
         let (terminal, _) = terminal(Format::Table);
-        let cells = [("a".into(), 3), ("grüße\n".into(), 5), ("b".into(), 4), ("".into(), 9)];
-        assert_eq!(line(&cells, &terminal), "a    grüße\\u{a}  b");
+        let cells = [("a".into(), 3), ("grüße".into(), 7), ("b\n".into(), 4), ("".into(), 9)];
+        assert_eq!(line(&cells, &terminal), "a    grüße    b\\u{a}");
     }
 
     #[test]

@@ -33,14 +33,14 @@ impl Estimate {
     /// What is used so far, and the rest of the lists with these first pages: as many entries as there are `stored`, or
     /// without that number as many as there are in the time of the first page. `others` are units of anything else.
     pub(super) fn of(used: f64, pages: &[FirstPage], stored: Option<u64>, others: u64) -> Self {
-        let left = if pages.iter().all(|page| page.goes_on.is_none()) {
-            0.0
-        } else if let Some(stored) = stored {
-            let entries: u64 = pages.iter().map(|page| page.entries).sum();
-            let units: f64 = pages.iter().map(|page| page.read_units).sum();
-            as_number(stored.saturating_sub(entries)) * units / as_number(entries.max(1))
-        } else {
-            pages.iter().map(FirstPage::left).sum()
+        let begun = || pages.iter().filter(|page| page.goes_on.is_some());
+        let left = match stored {
+            None => begun().map(FirstPage::left).sum(),
+            Some(stored) => {
+                let left = stored.saturating_sub(pages.iter().map(|page| page.entries).sum());
+                let units: f64 = begun().map(|page| page.read_units).sum();
+                as_number(left) * units / as_number(begun().map(|page| page.entries).sum::<u64>().max(1))
+            }
         };
         Self { read_units: (used + left + as_number(others)).ceil() }
     }
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(of(&[], None, 7), 17);
         assert_eq!(of(&[whole, whole], Some(5_000), 0), 10, "what has ended does not go on");
         assert_eq!(of(&[whole, begun], None, 0), 10 + 9 * 23);
-        assert_eq!(of(&[whole, begun], Some(2_420), 0), 110, "2,200 at 10 units for 220");
+        assert_eq!(of(&[whole, begun], Some(2_420), 0), 109, "2,200 at 9 units for 200");
         assert_eq!(of(&[whole, begun], Some(0), 3), 13, "metrics may be behind");
         let burst = FirstPage { goes_on: Some((Duration::ZERO, HOUR)), ..begun };
         assert_eq!(of(&[burst], None, 0), 10 + 9 * 3_600);

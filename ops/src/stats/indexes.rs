@@ -33,8 +33,10 @@ pub(super) struct Count<'a> {
     pub(super) connections: &'a [DirectoryEntry],
     pub(super) which: &'a ConnectionArgs,
     pub(super) range: Range,
-    /// How many receipts the metrics have counted in the range; `None` when they say nothing, and a sample is taken.
+    /// How many receipts the metrics have counted in the range; `None` when they do not say it.
     pub(super) stored: Option<u64>,
+    /// How many receipts are read afterwards.
+    pub(super) sample: u64,
     pub(super) budget: &'a Budget,
 }
 
@@ -100,9 +102,8 @@ impl Count<'_> {
         let begun = self.queries().into_iter().map(|query| List::begin(self, query));
         let lists: Vec<List> = stream::iter(begun).buffer_unordered(AT_ONCE).try_collect().await?;
         let pages: Vec<_> = lists.iter().map(List::first_page).collect();
-        let sample = if self.stored.is_none() { SAMPLE as u64 } else { 0 };
         let entries: u64 = pages.iter().map(|page| page.entries).sum();
-        let others = open.to_be_read() + sample.min(entries);
+        let others = open.to_be_read() + self.sample.min(entries);
         counted.estimate = Estimate::of(self.budget.used(), &pages, self.stored, others);
         self.budget.allows(counted.estimate)?;
         let mut finished = stream::iter(lists.into_iter().map(|list| list.finish(self))).buffer_unordered(AT_ONCE);

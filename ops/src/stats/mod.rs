@@ -23,7 +23,7 @@ use crate::terminal::{Format, Terminal};
 use budget::Budget;
 use indexes::{Count, Counted};
 use metrics::{Gauges, Metrics};
-use sample::Sample;
+use sample::{SAMPLE, Sample};
 
 /// Count receipts and jobs by provider and account
 ///
@@ -156,13 +156,16 @@ impl Stats {
             stats.told = Told::Metrics(metrics?, Some(Gauges::ask(aws, now).await?));
             return Ok(stats);
         }
-        let stored = metrics.as_ref().ok().and_then(Metrics::stored);
+        let told = metrics.as_ref().is_ok_and(Metrics::says_anything);
+        // Receipts are counted by provider: of one of its connections the metrics say nothing.
+        let stored = metrics.as_ref().ok().filter(|_| wanted.connections.account.is_none()).and_then(Metrics::stored);
         let (which, budget) = (&wanted.connections, Budget::of(wanted.max_read_units));
-        let count = Count { table, connections: &connections, which, range, stored, budget: &budget };
+        let sample = if told { 0 } else { SAMPLE as u64 };
+        let count = Count { table, connections: &connections, which, range, stored, sample, budget: &budget };
         let mut counted = count.read().await?;
         stats.unreadable.append(&mut counted.unreadable);
         stats.told = match metrics {
-            Ok(metrics) if metrics.says_anything() || counted.sampled.is_empty() => Told::Metrics(metrics, None),
+            Ok(metrics) if told || counted.sampled.is_empty() => Told::Metrics(metrics, None),
             Ok(_) => {
                 let why = "CloudWatch has no data point of the range, although receipts arrived";
                 Told::Sample(Sample::read(table, &counted, &budget).await?, why.to_owned())

@@ -25,6 +25,8 @@ struct Held {
     lines: Vec<(Timestamp, String, String)>,
     /// With this code it refuses whatever it is asked.
     refuses: Option<&'static str>,
+    /// Whether metrics cannot be read, which it says of each by itself.
+    broken: bool,
     asked: Vec<Value>,
 }
 
@@ -56,6 +58,11 @@ impl CloudWatch {
     /// From now on everything is refused with this code, or nothing any more.
     pub(crate) fn refuses(&self, code: Option<&'static str>) {
         self.0.lock().unwrap().refuses = code;
+    }
+
+    /// From now on metrics cannot be read.
+    pub(crate) fn breaks(&self) {
+        self.0.lock().unwrap().broken = true;
     }
 
     /// What it was asked so far.
@@ -138,7 +145,8 @@ impl Held {
                 let points = metric.iter().flat_map(|metric| &metric.points);
                 let points: Vec<_> = points.filter(|(at, _)| (since..until).contains(&seconds(*at))).collect();
                 json!({
-                    "Id": query["Id"], "Label": name, "StatusCode": "Complete",
+                    "Id": query["Id"], "Label": name,
+                    "StatusCode": if self.broken { "InternalError" } else { "Complete" },
                     "Timestamps": points.iter().map(|(at, _)| json!({"time": seconds(*at)})).collect::<Vec<_>>(),
                     "Values": points.iter().map(|(_, value)| json!(value)).collect::<Vec<_>>(),
                 })

@@ -119,7 +119,9 @@ const RANGE: [&str; 2] = ["--since", "40000s"];
 async fn full() -> (Table, Meter, TestClock) {
     let clock = clock();
     let storage = TestTable::on(&clock).await;
-    configured(&Table::new(storage.ledger(), "hookbox", "in eu-west-1")).await;
+    let table = Table::new(storage.ledger(), "hookbox", "in eu-west-1");
+    configured(&table).await;
+    table.ledger.put_integration(&other(), None).await.unwrap();
     let now = clock.now();
     let folders = (0..4_000_u64).map(|n| {
         let at = now.plus(Duration::from_secs(10 * n));
@@ -153,6 +155,12 @@ async fn what_would_take_too_much_is_refused_before_most_of_it_is_read() {
     let told = gathered(&RANGE, &table, &cloudwatch, clock.now()).await.unwrap();
     let close = told.read_units / told.counted.as_ref().unwrap().estimate.read_units;
     assert!((0.95..=1.05).contains(&close), "{close}");
+
+    // Metrics are of all connections of a provider.
+    let other = [&RANGE[..], &["--account", "main", "--max-read-units", "100"]].concat();
+    cloudwatch.metric("EventsCreated Provider=github", "Sum", &[(clock.now().minus(HOUR), 1_000_000.0)]);
+    let none = gathered(&other, &table, &cloudwatch, clock.now()).await.unwrap();
+    assert_eq!(none.counted.unwrap().total().receipts, 0);
 
     meter.reset();
     let refused = gathered(&[&RANGE[..], &["--max-read-units", "100"]].concat(), &table, &cloudwatch, clock.now())

@@ -62,6 +62,13 @@ async fn a_cloudwatch_that_refuses_is_named_with_what_it_takes() {
     let failure = gathered(&["--metrics-only"], &table, &cloudwatch, clock.now()).await.unwrap_err();
     assert_eq!(failure.code(), 3);
     assert!(failure.to_string().contains("a role that allows cloudwatch:GetMetricData"), "{failure}");
+    cloudwatch.refuses(None);
+    cloudwatch.breaks();
+    let failure = gathered(&["--metrics-only"], &table, &cloudwatch, clock.now()).await.unwrap_err();
+    assert!(
+        failure.to_string().contains("CloudWatch answers InternalError"),
+        "what it cannot read is not nothing: {failure}"
+    );
     let stats = gathered(&[], &table, &cloudwatch, clock.now()).await.unwrap();
     assert_eq!(lines(&stats, "sample").len(), 3, "two connections and the total");
     let notes = shown(&stats, Format::Table).1;
