@@ -38,6 +38,16 @@ async fn stopped_half_way_what_was_seen_is_given_back() {
     assert_eq!((failure.code(), sqs.hidden(), sqs.board().looks), (1, 0, 1));
 }
 
+/// Its first handle is worth nothing any more.
+#[tokio::test]
+async fn a_message_that_comes_again_is_one_and_is_given_back_by_its_last_receive() {
+    let (table, sqs) = scene().await;
+    sqs.board().again = ["message-0".to_owned(), "message-4".to_owned()].into();
+    let list: Value = serde_json::from_str(&listed(&table, &sqs, Format::Json, 100).await).unwrap();
+    let messages: u64 = list.as_array().unwrap().iter().map(|line| line["messages"].as_u64().unwrap()).sum();
+    assert_eq!((messages, sqs.hidden()), (5, 0));
+}
+
 #[tokio::test]
 async fn a_job_in_review_that_cannot_be_read_is_named() {
     let clock = clock();

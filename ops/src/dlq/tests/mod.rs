@@ -37,6 +37,8 @@ struct Board {
     stuck: BTreeSet<String>,
     /// These are received by somebody else at once.
     taken: BTreeSet<String>,
+    /// These are visible again at once, the first time that they are received.
+    again: BTreeSet<String>,
     /// A look takes so long on this clock.
     slow: Option<(TestClock, Duration)>,
     deletes: usize,
@@ -138,7 +140,7 @@ impl Board {
         }
         let mut messages = Vec::new();
         for (id, held) in self.messages.iter_mut().filter(|(_, held)| held.visible).take(2) {
-            held.visible = false;
+            held.visible = held.receives == 0 && self.again.contains(id);
             held.receives += 1;
             messages.push(json!({
                 "MessageId": id, "ReceiptHandle": format!("{id} {}", held.receives), "Body": held.body,
