@@ -254,9 +254,12 @@ async fn a_new_version_is_not_made_without_its_payload_or_of_what_cannot_be_read
     newer.insert("sk".to_owned(), AttributeValue::S("job#deliver#v0002".to_owned()));
     newer.insert("schema".to_owned(), AttributeValue::N("99".to_owned()));
     storage.put_item(newer).await;
-    let failure = carry_out(&decision(&key, Verb::NewVersion), &table, &clock).await.0.unwrap_err();
-    assert_eq!(failure.code(), 3);
-    assert!(failure.to_string().contains("v0002 has schema 99"), "{failure}");
+    for intent in [Intent::DryRun, Intent::Write] {
+        let decision = Decision { intent, ..decision(&key, Verb::NewVersion) };
+        let failure = carry_out(&decision, &table, &clock).await.0.unwrap_err();
+        assert_eq!(failure.code(), 3);
+        assert!(failure.to_string().contains("v0002 has schema 99"), "{failure}");
+    }
     storage.delete_item(&pk, "job#deliver#v0002").await;
     storage.delete_item(&pk, "payload#000").await;
     let failure = carry_out(&decision(&key, Verb::NewVersion), &table, &clock).await.0.unwrap_err();

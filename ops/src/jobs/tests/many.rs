@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -340,16 +341,22 @@ async fn of_two_that_go_on_at_once_one_is_told_so() {
     let (table, clock, keys) = scene(8).await;
     carried(&many(&keys, Intent::Write), &table, &clock, 3, Format::Table).await;
     let id = id();
-    let goes_on = continuation(&id, Intent::Write);
+    let by = |name: &str| Continuation { author: Author::Named(name.to_owned()), ..continuation(&id, Intent::Write) };
+    let (joe, ann) = (by("joe"), by("ann"));
     let (one, other) = futures_util::future::join(
-        pin!(continued(&goes_on, &table, &clock, Format::Json)),
-        pin!(continued(&goes_on, &table, &clock, Format::Json)),
+        pin!(continued(&joe, &table, &clock, Format::Json)),
+        pin!(continued(&ann, &table, &clock, Format::Json)),
     )
     .await;
     let (won, lost): (Vec<_>, Vec<_>) = [one.0, other.0].into_iter().partition(Result::is_ok);
     assert_eq!((won.len(), lost.len()), (1, 1));
     assert_eq!(lost[0].as_ref().unwrap_err().code(), 3);
     assert_eq!(written(&keys[..8], &table).await, [1; 8]);
+    let mut writers = BTreeSet::new();
+    for key in &keys[3..8] {
+        writers.extend(load(&key.receipt, &table).await.audit.into_iter().map(|deed| deed.who));
+    }
+    assert_eq!(writers.len(), 1, "the other wrote nothing");
 }
 
 #[tokio::test]
