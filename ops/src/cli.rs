@@ -13,8 +13,9 @@ use hookbox_runtime::{Documents, Https, SystemClock, SystemRandom};
 use crate::apply::{self, ApplyArgs};
 use crate::decode::{self, DecodeArgs};
 use crate::dlq::{self, DlqDrainArgs, DlqListArgs, DlqShowArgs};
-use crate::failure::{Answer, Failure};
+use crate::failure::{Answer, Failure, Trouble};
 use crate::jobs::{self, DismissArgs, FailedArgs, JobsListArgs, JobsShowArgs, ReplayArgs, Surroundings};
+use crate::local;
 use crate::pauses::{self, PauseArgs, PausesListArgs, ResumeArgs};
 use crate::providers::{self, ProvidersArgs};
 use crate::receipts::{self, ListArgs, ShowArgs, TimelineArgs};
@@ -58,6 +59,14 @@ fn names_an_output(error: &clap::Error) -> bool {
     missing.iter().any(|argument| outputs.iter().any(|output| argument.starts_with(output)))
 }
 
+/// What was given in the place of a reference to a secret may be the secret: it is not repeated.
+fn hide_secret(error: &mut clap::Error) {
+    let argument = error.get(ContextKind::InvalidArg).map(ToString::to_string).unwrap_or_default();
+    if argument.contains("secret") {
+        error.insert(ContextKind::InvalidValue, ContextValue::String("…".to_owned()));
+    }
+}
+
 #[derive(Clone, Copy, Debug, clap::Args)]
 #[command(next_help_heading = "Output")]
 struct Global {
@@ -84,6 +93,9 @@ struct Global {
         hide_possible_values = true
     )]
     color: Colour,
+    /// Work on the local AWS that `make dev` has started, whatever the environment says
+    #[arg(long, global = true)]
+    local: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -146,9 +158,14 @@ enum PausesCommand {
 
 /// Runs the command that these arguments spell, and gives the process's exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<_> = arguments.into_iter().collect();
+    if local::is_asked_for(&arguments) {
+        return run_locally(&arguments).unwrap_or_else(|failure| ended_by(&failure));
+    }
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
-        Err(error) => {
+        Err(mut error) => {
+            hide_secret(&mut error);
             // Help that nobody reads to its end is no failure.
             let _ = error.print();
             if error.kind() == ErrorKind::MissingRequiredArgument && names_an_output(&error) {
@@ -160,17 +177,35 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     match runtime.map_err(Failure::Output).and_then(|runtime| runtime.block_on(run(cli))) {
         Ok(answer) => answer.into(),
-        Err(failure) => {
-            if !failure.is_broken_pipe() {
-                let _ = writeln!(io::stderr(), "{failure}");
-            }
-            ExitCode::from(failure.code())
-        }
+        Err(failure) => ended_by(&failure),
+    }
+}
+
+fn ended_by(failure: &Failure) -> ExitCode {
+    if !failure.is_broken_pipe() {
+        let _ = writeln!(io::stderr(), "{failure}");
+    }
+    ExitCode::from(failure.code())
+}
+
+/// Becomes the same command in the environment of the local AWS.
+fn run_locally(arguments: &[OsString]) -> Result<ExitCode, Failure> {
+    let failed = |error: io::Error| Failure::CouldNotLook(Trouble::new("run the command on the local AWS", error));
+    let names = std::env::vars_os().map(|(name, _)| name);
+    let (program, directory) = (std::env::current_exe().map_err(failed)?, std::env::current_dir().map_err(failed)?);
+    let mut command = local::command(&program, arguments.get(1..).unwrap_or_default(), &directory, names)?;
+    // On Unix this process becomes the other one, so that signals and the terminal are its own.
+    #[cfg(unix)]
+    return Err(failed(std::os::unix::process::CommandExt::exec(&mut command)));
+    #[cfg(not(unix))]
+    {
+        let code = command.status().map_err(failed)?.code().and_then(|code| u8::try_from(code).ok());
+        Ok(ExitCode::from(code.unwrap_or(3)))
     }
 }
 
 async fn run(cli: Cli) -> Result<Answer, Failure> {
-    let Global { output, utc, color } = cli.global;
+    let Global { output, utc, color, local: _ } = cli.global;
     let mut terminal = Terminal::standard(output, color, utc);
     let clock = Arc::new(SystemClock);
     match cli.command {
