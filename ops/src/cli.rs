@@ -12,7 +12,7 @@ use hookbox_runtime::{Documents, Https, SystemClock, SystemRandom};
 
 use crate::apply::{self, ApplyArgs};
 use crate::decode::{self, DecodeArgs};
-use crate::dlq::{self, DlqListArgs};
+use crate::dlq::{self, DlqDrainArgs, DlqListArgs, DlqShowArgs};
 use crate::failure::{Answer, Failure, Trouble};
 use crate::jobs::{self, DismissArgs, FailedArgs, JobsListArgs, JobsShowArgs, ReplayArgs, Surroundings};
 use crate::local;
@@ -112,7 +112,7 @@ enum Command {
     #[command(subcommand)]
     Jobs(Jobs),
     Failed(FailedArgs),
-    /// Look at what waits for a person
+    /// Look at what waits for a person, and clear away what does not any more
     #[command(subcommand)]
     Dlq(Dlq),
     Replay(ReplayArgs),
@@ -147,6 +147,8 @@ enum Jobs {
 #[derive(Debug, Subcommand)]
 enum Dlq {
     List(DlqListArgs),
+    Show(DlqShowArgs),
+    Drain(DlqDrainArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -221,7 +223,9 @@ async fn run(cli: Cli) -> Result<Answer, Failure> {
         Command::Jobs(Jobs::List(args)) => jobs::list(&args, clock, &mut terminal).await,
         Command::Jobs(Jobs::Show(args)) => jobs::show(&args, &mut terminal).await,
         Command::Failed(args) => jobs::failed(&args, clock, &mut terminal).await,
-        Command::Dlq(Dlq::List(args)) => dlq::run(&args, &mut terminal).await,
+        Command::Dlq(Dlq::List(args)) => dlq::list(&args, surroundings(&clock), &mut terminal).await,
+        Command::Dlq(Dlq::Show(args)) => dlq::show(&args, surroundings(&clock), &mut terminal).await,
+        Command::Dlq(Dlq::Drain(args)) => dlq::drain(&args, surroundings(&clock), &mut terminal).await,
         Command::Replay(args) => jobs::replay(&args, surroundings(&clock), &mut terminal).await,
         Command::Dismiss(args) => jobs::dismiss(&args, surroundings(&clock), &mut terminal).await,
         Command::Pause(args) => pauses::pause(&args, clock, &mut terminal).await,
@@ -237,7 +241,7 @@ async fn run(cli: Cli) -> Result<Answer, Failure> {
     }
 }
 
-/// What surrounds a bulk operation of this process.
+/// What surrounds a longer operation of this process.
 fn surroundings(clock: &SystemClock) -> Surroundings<'_> {
     let stop = async {
         if tokio::signal::ctrl_c().await.is_err() {
@@ -276,6 +280,8 @@ mod tests {
             &["jobs", "show"],
             &["failed"],
             &["dlq", "list"],
+            &["dlq", "show"],
+            &["dlq", "drain"],
             &["replay"],
             &["dismiss"],
             &["pause"],

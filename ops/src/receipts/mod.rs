@@ -7,7 +7,7 @@ mod timeline;
 mod view;
 
 pub use list::{ListArgs, Receipts, list};
-pub(crate) use show::show_job;
+pub(crate) use show::{Found, Sheet, show_job};
 pub use show::{ShowArgs, Wanted, run, show};
 pub use timeline::{Moment, TimelineArgs, timeline};
 pub(crate) use view::tone;

@@ -151,7 +151,7 @@ impl Ledger {
     }
 
     /// One part alone is a plain update, at half the price of a transaction.
-    async fn send(&self, tries: &mut Tries<'_>, plan: &Plan) -> Result<(), Failure> {
+    pub(crate) async fn send(&self, tries: &mut Tries<'_>, plan: &Plan) -> Result<(), Failure> {
         if let [Write::Update(key, expression)] = plan.writes.as_slice() {
             return tries.make(self.update(key.clone(), expression).send()).await.map(|_| ());
         }
@@ -191,7 +191,7 @@ fn judge(plan: &Plan, verdicts: Vec<Verdict>, before: &Job, token: &str) -> Resu
 }
 
 /// The items of the folder that cannot be changed any more: time to live deletes single items, or they are broken.
-fn missing(plan: &Plan, verdicts: &[Verdict]) -> Result<Vec<String>, LedgerError> {
+pub(crate) fn missing(plan: &Plan, verdicts: &[Verdict]) -> Result<Vec<String>, LedgerError> {
     let mut missing = Vec::new();
     for (part, verdict) in plan.parts.iter().zip(verdicts) {
         match (part, verdict) {

@@ -9,6 +9,7 @@ pub mod dismiss;
 pub mod expiry;
 pub mod finish;
 pub mod hold;
+pub mod new_version;
 pub mod postpone;
 pub mod reconcile;
 pub mod release;

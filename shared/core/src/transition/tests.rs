@@ -1,5 +1,7 @@
 //! The whole machine as one table, and random legal histories that keep the invariants.
 
+mod versions;
+
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -7,6 +9,7 @@ use proptest::prelude::*;
 
 use super::claim::{Approach, Claim, Claimed, NotClaimed, claim};
 use super::finish::{Finish, finish, resumed_meanwhile};
+use super::new_version::new_version;
 use super::replay::{ForgottenKey, NotReplayed, replay};
 use super::wake::{Backlog, Wake, wake};
 use super::{dismiss::dismiss, hold::hold, postpone::postpone, release::release, review::review};
@@ -147,6 +150,12 @@ fn every_state_meets_every_command() {
             ),
             ("dismiss", show(dismiss(&job, soon).map(|j| j.status()).map_err(|e| e.to_string()))),
             ("replay", show(replay(&job, ForgottenKey::Refuse, soon).map(|j| j.status()).map_err(|e| e.to_string()))),
+            (
+                "new version",
+                show(
+                    new_version(&job, std::slice::from_ref(&job), soon).map(|j| j.status()).map_err(|e| e.to_string()),
+                ),
+            ),
             ("wake later", of_wake.to_owned()),
         ];
         for (command, result) in rows {
