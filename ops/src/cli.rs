@@ -261,6 +261,54 @@ mod tests {
         Cli::command().debug_assert();
     }
 
+    /// The commands of a page: its indented lines, and those of fenced blocks, that begin with `hookbox`.
+    fn commands(page: &str) -> Vec<String> {
+        let page = page.split("\\\n").map(str::trim).collect::<Vec<_>>().join(" ");
+        let lines = page.lines().map(str::trim).filter(|line| line.starts_with("hookbox "));
+        // What follows two blanks says what the command does.
+        lines.map(|line| line.split("  ").next().unwrap_or_default().to_owned()).collect()
+    }
+
+    /// The words of a command as a shell gives them, with something in the place of what a reader puts in.
+    fn words(command: &str) -> Vec<String> {
+        let (receipt, hidden) = ("ab".repeat(32), "\u{0}");
+        let command = command
+            .replace("<job|message>", "<job>")
+            .replace("<job>", &format!("{receipt}:deliver:v1"))
+            .replace("<receipt>", &receipt)
+            .replace("<bulk>", "replay-20261130-0c0ffee0")
+            .replace('…', "x")
+            .replace('\'', "\"");
+        let quoted = command.split('"').enumerate();
+        let quoted = quoted.map(|(n, part)| if n % 2 == 1 { part.replace(' ', hidden) } else { part.to_owned() });
+        let command = quoted.collect::<String>();
+        command.split_whitespace().map(|word| word.replace(hidden, " ")).collect()
+    }
+
+    #[test]
+    fn every_command_of_the_docs_is_one_that_exists() {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+        let mut pages = vec![format!("{root}/README.md")];
+        for entry in std::fs::read_dir(format!("{root}/docs")).unwrap() {
+            pages.extend(entry.unwrap().path().to_str().filter(|path| path.ends_with(".md")).map(str::to_owned));
+        }
+        let mut count = 0;
+        for page in pages {
+            for command in commands(&std::fs::read_to_string(&page).unwrap()) {
+                count += 1;
+                let (command, goes_on) =
+                    command.strip_suffix(" …").map_or((&*command, false), |command| (command, true));
+                let Err(error) = Cli::try_parse_from(words(command)) else { continue };
+                // What the environment gives is not said each time.
+                let is_incomplete = error.kind() == ErrorKind::MissingRequiredArgument;
+                let is_left_out = is_incomplete && (goes_on || names_an_output(&error));
+                let is_help = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+                assert!(is_left_out || is_help, "{page}: {command}\n{error}");
+            }
+        }
+        assert!(count > 20, "{count} commands were found");
+    }
+
     #[test]
     fn help_explains_every_command() {
         let mut command = Cli::command().term_width(100);

@@ -40,9 +40,15 @@ async fn one_again_and_again(stage: &Stage) {
         assert_eq!(after.attempts.len(), 1, "its attempts count from the start");
         assert_eq!(stage.sandbox.seen(&key).await, (calls + 1, 1), "another call, no other effect");
     }
+    // On purpose another effect: under a key of its own, which the destination does not know.
+    assert_eq!(hookbox(&stage.aws, &[&replay(&key)[..], &["--new-version"]].concat()).0, 0);
+    let second = key.replace(":v1", ":v2");
+    until("it happens again", || async { (stage.sandbox.seen(&second).await == (2, 1)).then_some(()) }).await;
+    let third = refused(&stage.aws, &[&replay(&key)[..], &["--new-version"]].concat());
+    assert!(third.contains("there is a newer version of it"), "a command that is repeated makes no third: {third}");
 }
 
-/// A bulk replay that is stopped has replayed what it says, and nothing else; the rest is replayed afterwards.
+/// A bulk replay that is stopped has replayed what it says, and nothing else; the rest is replayed when it goes on.
 async fn many_stopped_in_the_middle(stage: &Stage) {
     let events: Vec<_> = (0..MANY).map(|n| format!("evt_broken_{n}")).collect();
     let receipts = join_all(events.iter().map(|event| async { stage.deliver("broken", event, "").await.receipt() }));
@@ -60,9 +66,10 @@ async fn many_stopped_in_the_middle(stage: &Stage) {
     assert!((3..MANY).contains(&replayed), "{report}");
     assert_eq!(in_review(), MANY - replayed, "what was not replayed stands as it stood");
 
-    let (code, report) = hookbox(&stage.aws, &[&query[..], &["--rate", "100"]].concat());
-    let rest = (MANY - replayed) as u64;
-    assert_eq!((code, report["counts"]["replayed"].as_u64()), (0, Some(rest)), "{report}");
+    let id = report["bulk"].as_str().expect("its id").to_owned();
+    let (code, report) = hookbox(&stage.aws, &["replay", "--continue", &id, "--rate", "100", "--yes"]);
+    assert_eq!((code, report["state"].as_str()), (0, Some("finished")), "{report}");
+    assert_eq!(report["counts"]["replayed"].as_u64(), Some(MANY as u64), "{report}");
     for receipt in receipts {
         let (folder, job) = stage.settled(receipt).await;
         assert_eq!((job.status(), job.round), (Status::Completed, 2), "{job:?}");
