@@ -21,6 +21,8 @@ use crate::providers::{self, ProvidersArgs};
 use crate::receipts::{self, ListArgs, ShowArgs, TimelineArgs};
 use crate::sandbox::{self, SandboxArgs};
 use crate::send::{self, SendArgs};
+use crate::stats::{self, StatsArgs};
+use crate::tail::{self, TailArgs};
 use crate::terminal::{Colour, Format, Terminal};
 use crate::verify::{self, VerifyArgs};
 
@@ -122,6 +124,8 @@ enum Command {
     /// Look at what is paused
     #[command(subcommand)]
     Pauses(PausesCommand),
+    Stats(StatsArgs),
+    Tail(TailArgs),
     Sandbox(SandboxArgs),
     /// Print a completion script for a shell
     #[command(after_help = "Example: hookbox completions zsh > ~/.zfunc/_hookbox")]
@@ -231,6 +235,12 @@ async fn run(cli: Cli) -> Result<Answer, Failure> {
         Command::Pause(args) => pauses::pause(&args, clock, &mut terminal).await,
         Command::Resume(args) => pauses::resume(&args, clock, &mut terminal).await,
         Command::Pauses(PausesCommand::List(args)) => pauses::list(&args, &mut terminal).await,
+        Command::Stats(args) => stats::run(&args, clock, &mut terminal).await,
+        Command::Tail(args) => {
+            let sleep = SharedAsyncSleep::new(TokioSleep::new());
+            let around = tail::Surroundings { clock: clock.as_ref(), sleep, stop: Box::pin(interrupted()) };
+            tail::run(&args, around, &mut terminal).await
+        }
         Command::Sandbox(args) => sandbox::run(args, clock, SharedAsyncSleep::new(TokioSleep::new()), terminal).await,
         Command::Completions { shell } => {
             let mut script = Vec::new();
@@ -243,13 +253,16 @@ async fn run(cli: Cli) -> Result<Answer, Failure> {
 
 /// What surrounds a longer operation of this process.
 fn surroundings(clock: &SystemClock) -> Surroundings<'_> {
-    let stop = async {
-        if tokio::signal::ctrl_c().await.is_err() {
-            // Nobody can stop it then.
-            std::future::pending::<()>().await;
-        }
-    };
-    Surroundings { clock, random: &SystemRandom, sleep: SharedAsyncSleep::new(TokioSleep::new()), stop: Box::pin(stop) }
+    let sleep = SharedAsyncSleep::new(TokioSleep::new());
+    Surroundings { clock, random: &SystemRandom, sleep, stop: Box::pin(interrupted()) }
+}
+
+/// Ends at Ctrl-C.
+async fn interrupted() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        // Nobody can stop it then.
+        std::future::pending::<()>().await;
+    }
 }
 
 #[cfg(test)]
@@ -335,6 +348,8 @@ mod tests {
             &["pause"],
             &["resume"],
             &["pauses", "list"],
+            &["stats"],
+            &["tail"],
             &["sandbox"],
         ] {
             let found = path.iter().fold(&mut command, |command, name| command.find_subcommand_mut(name).unwrap());

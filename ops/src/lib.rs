@@ -1,5 +1,5 @@
-//! The `hookbox` command: apply configuration, send samples, inspect receipts and jobs, judge and decode deliveries,
-//! rehearse destinations.
+//! The `hookbox` command: apply configuration, send samples, inspect, count and follow receipts and jobs, judge and decode
+//! deliveries, rehearse destinations.
 //!
 //! Every command is a function of its arguments, its surroundings and a [`terminal::Terminal`], so that tests and other
 //! programs run it without a process. It works with the caller's own AWS credentials; nothing in the account answers
@@ -14,6 +14,8 @@ pub mod jobs;
 pub mod pauses;
 pub mod receipts;
 pub mod search;
+pub mod stats;
+pub mod tail;
 pub mod sandbox;
 pub mod send;
 pub mod verify;

@@ -1,6 +1,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 //! What the tests of this crate share: a terminal that remembers what was written to it.
 
+mod cbor;
+pub(crate) mod cloudwatch;
+
 use std::io::{self, Cursor, Write};
 use std::sync::{Arc, Mutex};
 
@@ -155,7 +158,12 @@ pub(crate) fn event(id: &str, kind: &str) -> Event {
 
 /// Commits the event as one that arrives now.
 pub(crate) async fn ingest(event: &Event, table: &Table, clock: &TestClock) -> ReceiptId {
-    let folder = Folder::open(event, &integration(), arrival("first", "req-1", clock), None);
+    ingest_of(&integration(), event, table, clock).await
+}
+
+/// Commits the event as one of this connection that arrives now.
+pub(crate) async fn ingest_of(integration: &Integration, event: &Event, table: &Table, clock: &TestClock) -> ReceiptId {
+    let folder = Folder::open(event, integration, arrival("first", "req-1", clock), None);
     table.ledger.ingest(&folder, &event.payload, clock.now().plus(Duration::from_secs(5))).await.unwrap();
     folder.receipt.id
 }

@@ -150,5 +150,6 @@ fn the_secrets_that_the_functions_may_read_are_those_that_apply_expects() {
 fn one_output_holds_everything_that_the_command_asks_for() {
     let environment = template()["Outputs"]["Environment"]["Value"].as_str().expect("!Sub").to_owned();
     let names: Vec<&str> = environment.split(' ').filter_map(|one| one.split('=').next()).collect();
-    assert_eq!(names, ["HOOKBOX_TABLE", "HOOKBOX_URL", "HOOKBOX_DEAD_LETTER_QUEUE_URL", "HOOKBOX_SHARDS"]);
+    let expected = ["TABLE", "URL", "DEAD_LETTER_QUEUE_URL", "SHARDS", "WORKER_LOG_GROUP"];
+    assert_eq!(names, expected.map(|name| format!("HOOKBOX_{name}")));
 }

@@ -149,6 +149,11 @@ impl TableArgs {
 }
 
 impl Aws {
+    /// A way of the caller's own; `endpoint` is the address of a local AWS.
+    pub fn of(config: SdkConfig, endpoint: Option<String>) -> Self {
+        Self { config, endpoint }
+    }
+
     /// The queue at this address; nothing is asked for yet.
     pub fn queue(&self, url: &str) -> Result<NamedQueue, Failure> {
         let place = self.place().ok_or_else(|| no_region(&format!("use the queue {url}")))?;

@@ -35,7 +35,8 @@ pub struct Range {
 }
 
 impl When {
-    fn at(self, now: Timestamp) -> Timestamp {
+    /// The point in time, seen from `now`.
+    pub fn at(self, now: Timestamp) -> Timestamp {
         match self {
             Self::Ago(ago) => now.minus(ago),
             Self::At(at) => at,

@@ -98,6 +98,14 @@ async fn a_destination_that_fails_twice_and_then_works_gets_three_attempts_under
     // 1 s and 5 s with their jitter, rounded up.
     let delays: Vec<_> = world.wake_ups().await.into_iter().map(|(woken, delay)| (woken == key, delay)).collect();
     assert!(matches!(delays[..], [(true, 1..=2), (true, 5..=6)]), "{delays:?}");
+    let State::Completed { at } = job.state else { panic!("{:?}", job.state) };
+    let since_receipt = at.since(job.received_at);
+    assert!(since_receipt >= Duration::from_secs(6), "{since_receipt:?}");
+    assert_eq!(
+        u128::from(world.counted(Metric::CompletionDuration)),
+        since_receipt.as_millis(),
+        "once, and from receipt"
+    );
 }
 
 #[tokio::test]

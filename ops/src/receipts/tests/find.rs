@@ -31,6 +31,22 @@ async fn two_days(table: &Table, clock: &TestClock) -> Vec<ReceiptId> {
     ids
 }
 
+#[tokio::test]
+async fn the_first_page_takes_a_read_for_each_shard_however_much_there_is() {
+    let clock = clock();
+    let storage = hookbox_ledger::test_support::TestTable::on(&clock).await;
+    let table = Table::new(storage.ledger(), "hookbox", "in eu-west-1");
+    configured(&table).await;
+    for n in 0..120 {
+        clock.advance(Duration::from_secs(30));
+        ingest(&event(&format!("evt_{n}"), "invoice.paid"), &table, &clock).await;
+    }
+    let faults = hookbox_ledger::test_support::Faults::none();
+    let table = Table::new(storage.ledger_through(&faults), "hookbox", "in eu-west-1");
+    assert_eq!(ids(&found(&[], &table, &clock).await).len(), 50);
+    assert_eq!(faults.count(), 1 + 4, "and the directory");
+}
+
 async fn found(words: &[&str], table: &Table, clock: &TestClock) -> serde_json::Value {
     let (mut terminal, captured) = terminal(Format::Json);
     Receipts::find(&args(words), table, clock.now()).await.unwrap().show(&mut terminal).unwrap();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hookbox_core::job::{Attempt, AttemptOutcome, AttemptResult, Job, LastError, Mode, ReviewReason, State, Status};
-use hookbox_core::key::{ReceiptId, Shards};
+use hookbox_core::key::{JobKey, ReceiptId, Shards};
 use hookbox_core::name::{Account, Provider};
 use hookbox_core::outcome::{Code, ErrorText};
 use hookbox_core::time::{EpochSeconds, Timestamp};
@@ -104,6 +104,19 @@ pub(crate) struct StoredJob {
     pub(crate) wake_token: Option<String>,
     /// When it expires.
     pub(crate) expires_at: Option<EpochSeconds>,
+}
+
+/// The key and the status of a job, of an item that has no more than these.
+pub(crate) fn standing(item: Item) -> Result<(JobKey, Status), ItemError> {
+    #[derive(Deserialize)]
+    struct Standing {
+        pk: ReceiptId,
+        sk: String,
+        status: Status,
+    }
+    let not_a_job = super::corrupt(&item, "not the key of a job");
+    let Standing { pk, sk, status } = super::read(item)?;
+    key::parse_job(pk, &sk).map(|key| (key, status)).ok_or(not_a_job)
 }
 
 impl StoredJob {

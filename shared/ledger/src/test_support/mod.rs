@@ -10,6 +10,7 @@
 mod clock;
 mod engine;
 mod faults;
+mod fill;
 mod meter;
 
 use std::sync::Arc;

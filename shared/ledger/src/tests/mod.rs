@@ -6,6 +6,7 @@ mod answers;
 mod bulk;
 mod config;
 mod cost;
+mod counts;
 mod entries;
 mod errors;
 mod expiry;
