@@ -32,6 +32,7 @@ mod receipt;
 mod load;
 mod plan;
 mod write_job;
+mod erase;
 
 mod audit;
 mod bulk;
@@ -58,6 +59,7 @@ pub use audit::{Audit, Subject};
 pub use bulk::{Bulk, BulkState};
 pub use config::{Configured, DirectoryEntry};
 pub use entries::{Cursor, HistoryQuery, InvalidCursor, OpenEntry, OpenQuery, Page, ReceiptEntry, ResourceQuery};
+pub use erase::{Erasure, Taken};
 pub use error::{ItemError, LedgerError, Stored};
 pub use ingest::Ingested;
 pub use load::{Listing, Loaded, Unreadable};

@@ -6,6 +6,7 @@ mod bulk;
 mod config;
 mod cost;
 mod entries;
+mod erase;
 mod errors;
 mod expiry;
 mod ingest;
