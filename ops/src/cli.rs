@@ -11,12 +11,16 @@ use clap::{CommandFactory, Parser, Subcommand};
 use hookbox_runtime::{Documents, Https, SystemClock, SystemRandom};
 
 use crate::apply::{self, ApplyArgs};
+use crate::cleanup::{self, CleanupArgs};
 use crate::decode::{self, DecodeArgs};
 use crate::dlq::{self, DlqListArgs};
+use crate::erase::{self, EraseArgs};
+use crate::export::{self, ExportArgs};
 use crate::failure::{Answer, Failure};
 use crate::jobs::{self, DismissArgs, FailedArgs, JobsListArgs, JobsShowArgs, ReplayArgs, Surroundings};
 use crate::pauses::{self, PauseArgs, PausesListArgs, ResumeArgs};
 use crate::providers::{self, ProvidersArgs};
+use crate::rebuild::{self, RebuildArgs};
 use crate::receipts::{self, ListArgs, ShowArgs, TimelineArgs};
 use crate::sandbox::{self, SandboxArgs};
 use crate::send::{self, SendArgs};
@@ -110,6 +114,10 @@ enum Command {
     /// Look at what is paused
     #[command(subcommand)]
     Pauses(PausesCommand),
+    Export(ExportArgs),
+    Rebuild(RebuildArgs),
+    Erase(EraseArgs),
+    Cleanup(CleanupArgs),
     Sandbox(SandboxArgs),
     /// Print a completion script for a shell
     #[command(after_help = "Example: hookbox completions zsh > ~/.zfunc/_hookbox")]
@@ -192,6 +200,13 @@ async fn run(cli: Cli) -> Result<Answer, Failure> {
         Command::Pause(args) => pauses::pause(&args, clock, &mut terminal).await,
         Command::Resume(args) => pauses::resume(&args, clock, &mut terminal).await,
         Command::Pauses(PausesCommand::List(args)) => pauses::list(&args, &mut terminal).await,
+        Command::Export(args) => export::run(&args, surroundings(&clock), &mut terminal).await,
+        Command::Rebuild(args) => {
+            let secrets = args.table.aws.secrets(clock.clone()).await;
+            rebuild::run(&args, &secrets, surroundings(&clock), &mut terminal).await
+        }
+        Command::Erase(args) => erase::run(&args, surroundings(&clock), &mut terminal).await,
+        Command::Cleanup(args) => cleanup::run(&args, clock, &mut terminal).await,
         Command::Sandbox(args) => sandbox::run(args, clock, SharedAsyncSleep::new(TokioSleep::new()), terminal).await,
         Command::Completions { shell } => {
             let mut script = Vec::new();
@@ -246,6 +261,10 @@ mod tests {
             &["pause"],
             &["resume"],
             &["pauses", "list"],
+            &["export"],
+            &["rebuild"],
+            &["erase"],
+            &["cleanup"],
             &["sandbox"],
         ] {
             let found = path.iter().fold(&mut command, |command, name| command.find_subcommand_mut(name).unwrap());

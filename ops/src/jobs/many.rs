@@ -1,6 +1,5 @@
 //! The same decision about many jobs: counted first, asked for once, then written one by one.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
@@ -16,9 +15,10 @@ use serde::Serialize;
 
 use super::decision::capitalised;
 use super::step::{Step, Unfit, Verb};
+use crate::bulk::{Counts, RECORD_EVERY, Undertaking, record};
 use crate::connection::Table;
 use crate::deed::{Author, Intent};
-use crate::failure::{Answer, Failure, Trouble};
+use crate::failure::{Answer, Failure};
 use crate::layout::count;
 use crate::terminal::{Format, Terminal};
 
@@ -26,10 +26,6 @@ use crate::terminal::{Format, Terminal};
 const AT_ONCE: usize = 16;
 /// Jobs that are named before it is asked.
 const SAMPLES: usize = 5;
-/// After so many jobs it is recorded how far it has come.
-const RECORD_EVERY: u64 = 50;
-/// How long the record of a bulk operation is kept.
-const KEPT: Duration = Duration::from_secs(90 * 24 * 3_600);
 
 /// A person's decision about many jobs.
 #[derive(Debug)]
@@ -61,9 +57,6 @@ pub struct Surroundings<'a> {
     /// Ends when a person wants it to stop.
     pub stop: BoxFuture<'a, ()>,
 }
-
-/// Results by their names.
-type Counts = BTreeMap<String, u64>;
 
 /// The answer for programs.
 #[derive(Serialize)]
@@ -149,29 +142,16 @@ impl Many<'_> {
     }
 
     async fn begin(&self, plan: &Plan, table: &Table, around: &Surroundings<'_>) -> Result<Bulk, Failure> {
-        let now = around.clock.now();
-        let day = now.day().replace('-', "");
-        let id = format!("{}-{day}-{:08x}", self.verb.name(), around.random.next_u64() & 0xffff_ffff);
-        let invalid = |error| Failure::Usage(Trouble::new("name the bulk operation", error));
         let mut counts = plan.unfit.clone();
         counts.insert("asked".to_owned(), self.jobs.len() as u64);
-        let bulk = Bulk {
-            id: id.parse().map_err(invalid)?,
-            rev: 1,
-            what: self.verb.name().to_owned(),
+        let undertaking = Undertaking {
+            what: self.verb.name(),
             who: self.author.name().await?,
-            why: Some(self.reason.to_owned()),
+            why: self.reason,
             query: self.query.clone(),
-            cursor: None,
             counts,
-            state: BulkState::Running,
-            started_at: now,
-            updated_at: now,
-            expires_at: now.plus(KEPT).to_epoch_seconds(),
         };
-        let put = table.ledger.put_bulk(&bulk, None).await;
-        put.map_err(|error| table.failure("record the bulk operation", &error))?;
-        Ok(bulk)
+        undertaking.begin(table, around.random, around.clock.now()).await
     }
 
     async fn through(
@@ -251,12 +231,4 @@ impl Many<'_> {
         let results: Vec<_> = results.map(|(name, number)| format!("{number} {name}")).collect();
         terminal.say(format_args!("{state}: {} ({bulk})", results.join(", ")))
     }
-}
-
-async fn record(bulk: &mut Bulk, table: &Table, now: Timestamp) -> Result<(), Failure> {
-    let replaces = bulk.rev;
-    bulk.rev += 1;
-    bulk.updated_at = now;
-    let put = table.ledger.put_bulk(bulk, Some(replaces)).await;
-    put.map_err(|error| table.failure(&format!("record how far {} has come", bulk.id), &error))
 }

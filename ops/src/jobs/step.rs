@@ -51,6 +51,8 @@ pub(super) enum Unfit {
     KeyExpired(Timestamp),
     /// There is nothing to send.
     PayloadExpired,
+    /// Its event was erased then.
+    Erased(Timestamp),
     /// Somebody else was first; it is in this state now, where that is known.
     Changed(Option<Status>),
 }
@@ -74,6 +76,7 @@ impl Verb {
         match self {
             Self::Dismiss => dismiss(job, now).map_err(|refused| Unfit::State(refused.status)),
             Self::Replay(forgotten) => replay(job, forgotten, now).map_err(|refused| match refused {
+                NotReplayed::Erased { at } => Unfit::Erased(at),
                 NotReplayed::KeyExpired { until } => Unfit::KeyExpired(until),
                 NotReplayed::Refused(refused) => Unfit::State(refused.status),
             }),
@@ -90,6 +93,7 @@ impl Unfit {
             Self::State(status) => status.as_str(),
             Self::KeyExpired(_) => "key-expired",
             Self::PayloadExpired => "payload-expired",
+            Self::Erased(_) => "erased",
             Self::Changed(_) => "changed",
         }
     }

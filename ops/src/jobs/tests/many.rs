@@ -1,11 +1,9 @@
 use std::pin::pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use aws_smithy_async::rt::sleep::{AsyncSleep, SharedAsyncSleep, Sleep};
 use hookbox_core::job::Status;
 use hookbox_core::outcome::{Outcome, Report};
-use hookbox_core::surroundings::{Clock as _, Random};
+use hookbox_core::surroundings::Clock as _;
 use hookbox_core::transition::replay::ForgottenKey;
 use hookbox_ledger::test_support::TestClock;
 use hookbox_ledger::{Bulk, BulkState};
@@ -14,27 +12,7 @@ use super::super::*;
 use crate::connection::Table;
 use crate::deed::{Author, Intent};
 use crate::terminal::Format;
-use crate::testing::{attempt, clock, event, ingest, load, table, terminal};
-
-#[derive(Debug)]
-struct Seven;
-
-impl Random for Seven {
-    fn next_u64(&self) -> u64 {
-        7
-    }
-}
-
-/// Time passes at once, on the clock of the test.
-#[derive(Clone, Debug)]
-struct Passing(TestClock);
-
-impl AsyncSleep for Passing {
-    fn sleep(&self, duration: Duration) -> Sleep {
-        self.0.advance(duration);
-        Sleep::new(std::future::ready(()))
-    }
-}
+use crate::testing::{attempt, clock, event, ingest, load, surroundings, table, terminal};
 
 /// Jobs of `deliver`: `failed` in review, and one that is retried.
 async fn scene(failed: usize) -> (Table, TestClock, Vec<JobKey>) {
@@ -72,14 +50,7 @@ async fn carried(
     format: Format,
 ) -> (Answer, String) {
     let (mut terminal, captured) = terminal(format);
-    let waits = AtomicUsize::new(0);
-    let stop = std::future::poll_fn(move |_| {
-        let asked = waits.fetch_add(1, Ordering::Relaxed) + 1;
-        if asked >= stop_after { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
-    });
-    let sleep = SharedAsyncSleep::new(Passing(clock.clone()));
-    let around = Surroundings { clock, random: &Seven, sleep, stop: Box::pin(stop) };
-    let answer = pin!(many.carry_out(table, around, &mut terminal)).await.unwrap();
+    let answer = pin!(many.carry_out(table, surroundings(clock, stop_after), &mut terminal)).await.unwrap();
     (answer, captured.out())
 }
 
@@ -161,9 +132,7 @@ async fn jobs_are_named_or_asked_for_and_never_all_by_accident() {
     ] {
         let args: ReplayArgs = crate::testing::args(words);
         let (mut terminal, _) = terminal(Format::Table);
-        let sleep = SharedAsyncSleep::new(Passing(no_clock.clone()));
-        let around = Surroundings { clock: &no_clock, random: &Seven, sleep, stop: Box::pin(std::future::pending()) };
-        let failure = replay(&args, around, &mut terminal).await.unwrap_err();
+        let failure = replay(&args, surroundings(&no_clock, usize::MAX), &mut terminal).await.unwrap_err();
         assert_eq!(failure.code(), 2, "{words:?}: {failure}");
     }
 }

@@ -7,6 +7,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::missing_panics_doc)]
 
+mod behind;
 mod clock;
 mod engine;
 mod faults;
@@ -27,6 +28,7 @@ use aws_types::SdkConfig;
 use dynoxide::Database;
 use hookbox_core::key::Shards;
 
+pub use behind::Behind;
 pub use clock::{TestClock, TestRandom};
 pub use faults::{Effect, Fault, Faults};
 pub use meter::{Consumed, Meter};
