@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use hookbox_core::key::JobKey;
 use hookbox_core::surroundings::Random;
 use hookbox_core::time::Timestamp;
 use hookbox_ledger::{Bulk, BulkState};
@@ -21,7 +22,9 @@ pub type Counts = BTreeMap<String, u64>;
 /// Work that begins.
 #[derive(Clone, Debug)]
 pub struct Undertaking<'a> {
-    /// What is done, such as `replay`.
+    /// How it begins its name, such as `replay`.
+    pub code: &'a str,
+    /// What is done: all that whoever goes on with it needs to know.
     pub what: &'a str,
     /// Who does it.
     pub who: String,
@@ -29,6 +32,8 @@ pub struct Undertaking<'a> {
     pub why: &'a str,
     /// To what; nothing by which a person could be found.
     pub query: String,
+    /// To which jobs, where it is done to jobs.
+    pub jobs: &'a [JobKey],
     /// What is known already.
     pub counts: Counts,
 }
@@ -37,7 +42,7 @@ impl Undertaking<'_> {
     /// Records that it begins at `now`.
     pub async fn begin(self, table: &Table, random: &dyn Random, now: Timestamp) -> Result<Bulk, Failure> {
         let day = now.day().replace('-', "");
-        let id = format!("{}-{day}-{:08x}", self.what, random.next_u64() & 0xffff_ffff);
+        let id = format!("{}-{day}-{:08x}", self.code, random.next_u64() & 0xffff_ffff);
         let invalid = |error| Failure::Usage(Trouble::new("name the bulk operation", error));
         let bulk = Bulk {
             id: id.parse().map_err(invalid)?,
@@ -46,6 +51,7 @@ impl Undertaking<'_> {
             who: self.who,
             why: Some(self.why.to_owned()),
             query: self.query,
+            jobs: self.jobs.len() as u64,
             cursor: None,
             counts: self.counts,
             state: BulkState::Running,
@@ -53,7 +59,7 @@ impl Undertaking<'_> {
             updated_at: now,
             expires_at: now.plus(KEPT).to_epoch_seconds(),
         };
-        let put = table.ledger.put_bulk(&bulk, None).await;
+        let put = table.ledger.start_bulk(&bulk, self.jobs).await;
         put.map_err(|error| table.failure("record the bulk operation", &error))?;
         Ok(bulk)
     }

@@ -73,7 +73,7 @@ impl Columns {
 }
 
 /// The text with every character spelt out that a terminal obeys instead of showing it.
-fn harmless(text: String) -> String {
+pub(crate) fn harmless(text: String) -> String {
     if !text.contains(is_obeyed) {
         return text;
     }

@@ -137,13 +137,13 @@ impl Terminal {
         style.map_or_else(|_| ProgressBar::hidden(), |style| bar.with_style(style))
     }
 
-    /// Shows how much was done of what nobody has counted, where somebody watches.
+    /// Shows how far long work has come whose end nobody knows.
     pub fn counter(&self, done: &'static str) -> ProgressBar {
         if !self.watched {
             return ProgressBar::hidden();
         }
-        let bar = ProgressBar::no_length().with_message(done);
-        let style = ProgressStyle::with_template("{pos} {msg}");
+        let style = ProgressStyle::with_template("{spinner} {pos} {msg}");
+        let bar = ProgressBar::new_spinner().with_message(done);
         style.map_or_else(|_| ProgressBar::hidden(), |style| bar.with_style(style))
     }
 

@@ -27,7 +27,8 @@ use crate::config::ConfigFile;
 use crate::config::source::Source;
 
 use crate::connection::Table;
-use crate::jobs::Surroundings;
+use crate::deed::{Author, Intent};
+use crate::jobs::{Decision, Surroundings, Verb};
 use crate::terminal::{Format, Terminal};
 
 /// What a command wrote.
@@ -112,7 +113,7 @@ pub(crate) async fn stored(clock: &TestClock) -> (TestTable, Table) {
 
 /// Always the same number.
 #[derive(Debug)]
-struct Seven;
+pub(crate) struct Seven;
 
 impl Random for Seven {
     fn next_u64(&self) -> u64 {
@@ -122,7 +123,7 @@ impl Random for Seven {
 
 /// Time passes at once, on the clock of the test.
 #[derive(Clone, Debug)]
-struct Passing(TestClock);
+pub(crate) struct Passing(pub(crate) TestClock);
 
 impl AsyncSleep for Passing {
     fn sleep(&self, duration: Duration) -> Sleep {
@@ -232,6 +233,16 @@ pub(crate) async fn attempt(key: &JobKey, report: &Report, table: &Table, clock:
     let schedule = &integration.operation(&key.operation).unwrap().schedule;
     let finished = finish(before, Finish { now: clock.now(), report, schedule, jitter: Jitter(0) }).unwrap();
     table.ledger.write_job(&loaded, before, &finished).await.unwrap();
+}
+
+/// A person asks for the effect of a job as a new one; gives the key of its new version.
+pub(crate) async fn new_version(key: &JobKey, table: &Table, clock: &TestClock) -> JobKey {
+    let (mut terminal, _) = terminal(Format::Table);
+    let author = Author::Named("jane".to_owned());
+    let decision =
+        Decision { job: key, verb: Verb::NewVersion, reason: "a second one is needed", intent: Intent::Write, author };
+    decision.carry_out(table, clock, &mut terminal).await.unwrap();
+    key.following().unwrap()
 }
 
 /// An operation of stripe/demo, which is configured.

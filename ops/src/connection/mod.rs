@@ -257,9 +257,9 @@ impl NamedQueue {
                     "the stack's output `DeadLetterQueueUrl`: --dead-letter-queue-url or HOOKBOX_DEAD_LETTER_QUEUE_URL",
                 )
                 .advise("check account and region: --profile, --region"),
-            QueueError::Denied { .. } => {
-                trouble.advise("a role with sqs:ReceiveMessage and sqs:ChangeMessageVisibility on this queue")
-            }
+            QueueError::Denied { .. } => trouble.advise(
+                "a role with sqs:ReceiveMessage, sqs:ChangeMessageVisibility and, to drain it, sqs:DeleteMessage on this queue",
+            ),
             QueueError::Refused { code } if is_about_credentials(code) => trouble.advise(CREDENTIALS),
             _ => reach(&because, &why, &self.place),
         })

@@ -104,7 +104,7 @@ impl Erasing<'_> {
         let bulk = if found.fit.len() > 1 {
             let counts = Counts::from([("asked".to_owned(), found.fit.len() as u64)]);
             let (who, query) = (who.clone(), self.query.clone());
-            let undertaking = Undertaking { what: WHAT, who, why: self.reason, query, counts };
+            let undertaking = Undertaking { code: WHAT, what: WHAT, who, why: self.reason, query, jobs: &[], counts };
             Some(undertaking.begin(table, around.random, around.clock.now()).await?)
         } else {
             None

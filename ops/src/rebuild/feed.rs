@@ -212,7 +212,7 @@ impl Rebuild<'_> {
         let query = format!("to {shown}, {provider}/{account}{kinds}, arrived from {since} until {until}");
         let who = self.author.name().await?;
         let counts = Counts::from([("asked".to_owned(), plan.events.len() as u64)]);
-        let undertaking = Undertaking { what: WHAT, who, why: self.reason, query, counts };
+        let undertaking = Undertaking { code: WHAT, what: WHAT, who, why: self.reason, query, jobs: &[], counts };
         undertaking.begin(table, around.random, around.clock.now()).await
     }
 

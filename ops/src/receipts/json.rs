@@ -291,6 +291,11 @@ pub(crate) fn state(disposition: &Disposition) -> (&'static str, Option<&str>) {
     }
 }
 
+/// A job within its event: its operation, and which version of it where it is not the first.
+pub(super) fn name(key: &JobKey) -> String {
+    if key.version == 1 { key.operation.to_string() } else { format!("{} v{}", key.operation, key.version) }
+}
+
 /// The outcome of an attempt as it is shown.
 pub(super) fn outcome(outcome: AttemptOutcome) -> &'static str {
     match outcome {

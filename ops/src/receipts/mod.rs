@@ -8,8 +8,8 @@ mod view;
 
 pub(crate) use json::Folder;
 pub use list::{ListArgs, Receipts, list};
+pub(crate) use show::{Found, Sheet, parse_receipt, show_job};
 pub use show::{ShowArgs, Wanted, run, show};
-pub(crate) use show::{parse_receipt, show_job};
 pub use timeline::{Moment, TimelineArgs, timeline};
 pub(crate) use view::tone;
 

@@ -195,7 +195,7 @@ fn of_job(job: &Job, now: Timestamp) -> Vec<Moment> {
         receipt: job.key.receipt,
         what,
         tone,
-        on: job.key.operation.to_string(),
+        on: json::name(&job.key),
         detail,
     };
     let attempts = job.attempts.iter().map(|attempt| match &attempt.result {

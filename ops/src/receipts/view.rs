@@ -179,7 +179,8 @@ fn show_job(job: &Job, pauses: &Listing<Pause>, terminal: &mut Terminal) -> io::
     terminal.say("")?;
     let status = terminal.paint(tone(job.status()), job.status().as_str());
     let since = match job.state {
-        State::Pending => " since its event arrived".to_owned(),
+        State::Pending if job.round == 1 && job.key.version == 1 => " since its event arrived".to_owned(),
+        State::Pending => ": a person asked for it".to_owned(),
         State::Held => match pauses.of_operation(&job.key.operation) {
             Ok(Some(pause)) => format!(": its operation is paused since {}", terminal.time(pause.at)),
             Ok(None) => ": its operation is resumed, and the sweeper releases it within minutes".to_owned(),
@@ -194,7 +195,7 @@ fn show_job(job: &Job, pauses: &Listing<Pause>, terminal: &mut Terminal) -> io::
             format!("{reason} at {}", terminal.time(at))
         }
     };
-    title("Job", &format!("{}  {status}{since}", job.key.operation), terminal)?;
+    title("Job", &format!("{}  {status}{since}", json::name(&job.key)), terminal)?;
     let mut facts = Columns::indented(2);
     let mut fact = |name: &str, value: String| facts.row([Cell::new(Tone::Quiet, name), value.into()]);
     fact("key", job.key.to_string());
@@ -280,7 +281,7 @@ fn audit(loaded: &Loaded, terminal: &mut Terminal) -> io::Result<()> {
         columns.row([
             terminal.time(deed.at).into(),
             deed.who.clone().into(),
-            deed.what.clone().into(),
+            deed.bulk.as_ref().map_or_else(|| deed.what.clone(), |bulk| format!("{} ({bulk})", deed.what)).into(),
             or_dash(&deed.on).into(),
             change.into(),
             or_dash(&deed.why).into(),

@@ -32,6 +32,7 @@ mod receipt;
 mod load;
 mod plan;
 mod write_job;
+mod add_job;
 mod erase;
 
 mod audit;
@@ -55,6 +56,7 @@ use hookbox_core::key::Shards;
 use hookbox_core::surroundings::Random;
 use hookbox_core::time::Timestamp;
 
+pub use add_job::Added;
 pub use audit::{Audit, Subject};
 pub use bulk::{Bulk, BulkState};
 pub use config::{Configured, DirectoryEntry};

@@ -191,7 +191,7 @@ fn judge(plan: &Plan, verdicts: Vec<Verdict>, before: &Job, token: &str) -> Resu
 }
 
 /// The items of the folder that cannot be changed any more: time to live deletes single items, or they are broken.
-fn missing(plan: &Plan, verdicts: &[Verdict]) -> Result<Vec<String>, LedgerError> {
+pub(crate) fn missing(plan: &Plan, verdicts: &[Verdict]) -> Result<Vec<String>, LedgerError> {
     let mut missing = Vec::new();
     for (part, verdict) in plan.parts.iter().zip(verdicts) {
         match (part, verdict) {

@@ -10,6 +10,7 @@ pub mod erase;
 pub mod expiry;
 pub mod finish;
 pub mod hold;
+pub mod new_version;
 pub mod postpone;
 pub mod reconcile;
 pub mod release;

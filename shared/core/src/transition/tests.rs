@@ -1,5 +1,7 @@
 //! The whole machine as one table, and random legal histories that keep the invariants.
 
+mod versions;
+
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -8,6 +10,7 @@ use proptest::prelude::*;
 use super::claim::{Approach, Claim, Claimed, NotClaimed, claim};
 use super::erase::{Leased, erase};
 use super::finish::{Finish, finish, resumed_meanwhile};
+use super::new_version::{NoNewVersion, new_version};
 use super::replay::{ForgottenKey, NotReplayed, replay};
 use super::wake::{Backlog, Wake, wake};
 use super::{dismiss::dismiss, hold::hold, postpone::postpone, release::release, review::review};
@@ -150,6 +153,12 @@ fn every_state_meets_every_command() {
             ("erase now", show(erase(&job, soon).map(|j| j.status()).map_err(|e| e.to_string()))),
             ("erase later", show(erase(&job, later).map(|j| j.status()).map_err(|e| e.to_string()))),
             ("replay", show(replay(&job, ForgottenKey::Refuse, soon).map(|j| j.status()).map_err(|e| e.to_string()))),
+            (
+                "new version",
+                show(
+                    new_version(&job, std::slice::from_ref(&job), soon).map(|j| j.status()).map_err(|e| e.to_string()),
+                ),
+            ),
             ("wake later", of_wake.to_owned()),
         ];
         for (command, result) in rows {
@@ -447,6 +456,8 @@ fn an_erased_job_is_evidence_without_a_word_and_never_comes_back() {
         assert_eq!(invariants::broken(&erased, op.schedule.attempts()), None);
         let refused = replay(&erased, ForgottenKey::Accept, later).unwrap_err();
         assert_eq!(refused, NotReplayed::Erased { at: later });
+        let refused = new_version(&erased, std::slice::from_ref(&erased), later).unwrap_err();
+        assert_eq!(refused, NoNewVersion::Erased { at: later });
 
         let again = erase(&erased, later.plus(LEASE)).expect("it has ended");
         assert_eq!(again, Job { version: erased.version + 1, ..erased }, "done again it says the same");

@@ -1,6 +1,7 @@
 //! The ledger against a real engine, through the real client.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::float_cmp)]
 
+mod add_job;
 mod answers;
 mod bulk;
 mod config;

@@ -200,7 +200,7 @@ proptest! {
 
     #[test]
     fn bulks(
-        (rev, words) in (any::<u64>(), proptest::collection::vec(text(), 5)),
+        (rev, jobs, words) in (any::<u64>(), any::<u64>(), proptest::collection::vec(text(), 5)),
         (some, expires_at) in (any::<bool>(), any::<u32>()),
         (started_at, updated_at) in (time(), time()),
         counts in proptest::collection::btree_map(text(), any::<u64>(), 0..4),
@@ -208,7 +208,7 @@ proptest! {
     ) {
         let bulk = Bulk {
             id: "b-1".parse().unwrap(), rev, what: words[0].clone(), who: words[1].clone(),
-            why: some.then(|| words[2].clone()), query: words[3].clone(), cursor: some.then(|| words[4].clone()),
+            why: some.then(|| words[2].clone()), query: words[3].clone(), jobs, cursor: some.then(|| words[4].clone()),
             counts, state, started_at, updated_at, expires_at: EpochSeconds::new(expires_at.into()),
         };
         prop_assert_eq!(Bulk::from_item(bulk.to_item().unwrap()).unwrap(), bulk);
