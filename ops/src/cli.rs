@@ -11,13 +11,17 @@ use clap::{CommandFactory, Parser, Subcommand};
 use hookbox_runtime::{Documents, Https, SystemClock, SystemRandom};
 
 use crate::apply::{self, ApplyArgs};
+use crate::cleanup::{self, CleanupArgs};
 use crate::decode::{self, DecodeArgs};
 use crate::dlq::{self, DlqDrainArgs, DlqListArgs, DlqShowArgs};
+use crate::erase::{self, EraseArgs};
+use crate::export::{self, ExportArgs};
 use crate::failure::{Answer, Failure, Trouble};
 use crate::jobs::{self, DismissArgs, FailedArgs, JobsListArgs, JobsShowArgs, ReplayArgs, Surroundings};
 use crate::local;
 use crate::pauses::{self, PauseArgs, PausesListArgs, ResumeArgs};
 use crate::providers::{self, ProvidersArgs};
+use crate::rebuild::{self, RebuildArgs};
 use crate::receipts::{self, ListArgs, ShowArgs, TimelineArgs};
 use crate::sandbox::{self, SandboxArgs};
 use crate::send::{self, SendArgs};
@@ -126,6 +130,10 @@ enum Command {
     Pauses(PausesCommand),
     Stats(StatsArgs),
     Tail(TailArgs),
+    Export(ExportArgs),
+    Rebuild(RebuildArgs),
+    Erase(EraseArgs),
+    Cleanup(CleanupArgs),
     Sandbox(SandboxArgs),
     /// Print a completion script for a shell
     #[command(after_help = "Example: hookbox completions zsh > ~/.zfunc/_hookbox")]
@@ -241,6 +249,13 @@ async fn run(cli: Cli) -> Result<Answer, Failure> {
             let around = tail::Surroundings { clock: clock.as_ref(), sleep, stop: Box::pin(interrupted()) };
             tail::run(&args, around, &mut terminal).await
         }
+        Command::Export(args) => export::run(&args, surroundings(&clock), &mut terminal).await,
+        Command::Rebuild(args) => {
+            let secrets = args.table.aws.secrets(clock.clone()).await;
+            rebuild::run(&args, &secrets, surroundings(&clock), &mut terminal).await
+        }
+        Command::Erase(args) => erase::run(&args, surroundings(&clock), &mut terminal).await,
+        Command::Cleanup(args) => cleanup::run(&args, clock, &mut terminal).await,
         Command::Sandbox(args) => sandbox::run(args, clock, SharedAsyncSleep::new(TokioSleep::new()), terminal).await,
         Command::Completions { shell } => {
             let mut script = Vec::new();
@@ -350,6 +365,10 @@ mod tests {
             &["pauses", "list"],
             &["stats"],
             &["tail"],
+            &["export"],
+            &["rebuild"],
+            &["erase"],
+            &["cleanup"],
             &["sandbox"],
         ] {
             let found = path.iter().fold(&mut command, |command, name| command.find_subcommand_mut(name).unwrap());

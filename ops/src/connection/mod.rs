@@ -234,6 +234,17 @@ impl Table {
     }
 }
 
+impl Table {
+    /// Like [`failure`](Self::failure); `actions` are the IAM actions that it takes, named where one is not allowed.
+    pub fn failure_of(&self, attempted: &str, actions: &str, error: &LedgerError) -> Failure {
+        let failure = self.failure(attempted, error);
+        match error {
+            LedgerError::Refused { code, .. } if is_a_refusal(code) => failure.advise(format!("it takes {actions}")),
+            _ => failure,
+        }
+    }
+}
+
 impl NamedQueue {
     /// A queue under the place by which people know it.
     pub fn new(queue: Queue, place: &str) -> Self {

@@ -137,6 +137,11 @@ impl Decision<'_> {
             Unfit::DoneBefore => because("it was done before".to_owned()),
             Unfit::PayloadExpired => because("its payload has expired: there is nothing to send".to_owned())
                 .advise("ask the provider to deliver the event again"),
+            Unfit::Erased(at) => {
+                let at = terminal.time(at);
+                because(format!("its event was erased at {at}: its payload and everything personal are gone for good"))
+                    .advise("do by hand what is still to be done; a redelivery by the provider brings nothing back")
+            }
             Unfit::Changed(status) => {
                 let now = status.map_or_else(String::new, |status| format!(" and is {} now", status.as_str()));
                 because(format!("it has changed in the meantime{now}")).advise("look again and decide again")

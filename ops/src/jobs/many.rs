@@ -1,26 +1,23 @@
 //! The same decision about many jobs: counted first, asked for once, then written one by one.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use aws_smithy_async::rt::sleep::SharedAsyncSleep;
 use futures_util::future::BoxFuture;
 use hookbox_core::key::JobKey;
 use hookbox_core::surroundings::{Clock, Random};
-use hookbox_ledger::{Bulk, BulkState};
+use hookbox_ledger::Bulk;
 
 use super::course::{Course, Report};
 use super::decision::capitalised;
 use super::plan::Plan;
 use super::step::Verb;
+use crate::bulk::Undertaking;
 use crate::connection::Table;
 use crate::deed::{Author, Intent};
-use crate::failure::{Answer, Failure, Trouble};
+use crate::failure::{Answer, Failure};
 use crate::layout::count;
 use crate::terminal::{Format, Terminal};
-
-/// How long the record of a bulk operation is kept.
-const KEPT: Duration = Duration::from_secs(90 * 24 * 3_600);
 
 /// A person's decision about many jobs.
 #[derive(Debug)]
@@ -91,29 +88,17 @@ impl Many<'_> {
     }
 
     async fn begin(&self, plan: &Plan, asked: u64, table: &Table, around: &Surroundings<'_>) -> Result<Bulk, Failure> {
-        let now = around.clock.now();
-        let day = now.day().replace('-', "");
-        let id = format!("{}-{day}-{:08x}", self.verb.code(), around.random.next_u64() & 0xffff_ffff);
-        let invalid = |error| Failure::Usage(Trouble::new("name the bulk operation", error));
         let mut counts = plan.unfit.clone();
         counts.insert("asked".to_owned(), asked);
-        let bulk = Bulk {
-            id: id.parse().map_err(invalid)?,
-            rev: 1,
-            what: self.verb.recorded().to_owned(),
+        let undertaking = Undertaking {
+            code: self.verb.code(),
+            what: self.verb.recorded(),
             who: self.author.name().await?,
-            why: Some(self.reason.to_owned()),
+            why: self.reason,
             query: self.query.clone(),
-            jobs: plan.fit.len() as u64,
-            cursor: None,
+            jobs: &plan.fit,
             counts,
-            state: BulkState::Running,
-            started_at: now,
-            updated_at: now,
-            expires_at: now.plus(KEPT).to_epoch_seconds(),
         };
-        let put = table.ledger.start_bulk(&bulk, &plan.fit).await;
-        put.map_err(|error| table.failure("record the bulk operation", &error))?;
-        Ok(bulk)
+        undertaking.begin(table, around.random, around.clock.now()).await
     }
 }

@@ -24,7 +24,7 @@ use crate::receipts;
 use crate::terminal::Terminal;
 pub use continuation::Continuation;
 pub use decision::Decision;
-use list::OPEN;
+pub(crate) use list::OPEN;
 pub use list::{FailedArgs, JobState, Jobs, JobsListArgs, WhichArgs, failed, list};
 pub use many::{Many, Surroundings};
 pub use step::Verb;

@@ -64,6 +64,8 @@ pub(super) enum Unfit {
     TooManyJobs,
     /// There is nothing to send.
     PayloadExpired,
+    /// Its event was erased then.
+    Erased(Timestamp),
     /// Somebody else was first; it is in this state now, where that is known.
     Changed(Option<Status>),
 }
@@ -122,10 +124,12 @@ impl Verb {
         match self {
             Self::Dismiss => dismiss(job, now).map_err(|refused| Unfit::State(refused.status)),
             Self::Replay(forgotten) => replay(job, forgotten, now).map_err(|refused| match refused {
+                NotReplayed::Erased { at } => Unfit::Erased(at),
                 NotReplayed::KeyExpired { until } => Unfit::KeyExpired(until),
                 NotReplayed::Refused(refused) => Unfit::State(refused.status),
             }),
             Self::NewVersion => new_version(job, jobs, now).map_err(|refused| match refused {
+                NoNewVersion::Erased { at } => Unfit::Erased(at),
                 NoNewVersion::Superseded { newest } => Unfit::Superseded(newest),
                 NoNewVersion::TooMany => Unfit::TooManyJobs,
                 NoNewVersion::Refused(refused) => Unfit::State(refused.status),
@@ -146,6 +150,7 @@ impl Unfit {
             Self::Superseded(_) => "superseded",
             Self::TooManyJobs => "too-many-jobs",
             Self::PayloadExpired => "payload-expired",
+            Self::Erased(_) => "erased",
             Self::Changed(_) => "changed",
         }
     }

@@ -47,7 +47,7 @@ Examples:
 
 Exit codes: 0 shown, 1 there is none, 2 wrong usage, 3 could not look.";
 
-pub(super) fn parse_receipt(text: &str) -> Result<ReceiptId, String> {
+pub(crate) fn parse_receipt(text: &str) -> Result<ReceiptId, String> {
     let of_job = |_| text.parse::<JobKey>().map(|key| key.receipt);
     text.parse().or_else(of_job).map_err(|_| "expected the 64 hexadecimal digits of a receipt, or a job key".to_owned())
 }

@@ -59,7 +59,7 @@ impl Ledger {
             }
             let mut plan = Plan::of_addition(&folder, newest, item.clone(), &gone)?;
             plan.push(Part::Audit, Write::Put(record.clone(), Expression::default().when_absent("pk")));
-            let judgement = match self.send(&mut tries, &plan).await {
+            let judgement = match self.send(&mut tries, &plan.writes).await {
                 Ok(()) => return Ok(Added::Written),
                 Err(Failure::Cancelled(verdicts)) => judge(&plan, verdicts, &token)?,
                 Err(failure) => {

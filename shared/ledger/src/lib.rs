@@ -33,6 +33,7 @@ mod load;
 mod plan;
 mod write_job;
 mod add_job;
+mod erase;
 
 mod audit;
 mod bulk;
@@ -62,6 +63,7 @@ pub use bulk::{Bulk, BulkState};
 pub use config::{Configured, DirectoryEntry};
 pub use counts::{ReceiptCount, Standings};
 pub use entries::{Cursor, HistoryQuery, InvalidCursor, OpenEntry, OpenQuery, Page, ReceiptEntry, ResourceQuery};
+pub use erase::{Erasure, Taken};
 pub use error::{ItemError, LedgerError, Stored};
 pub use ingest::Ingested;
 pub use load::{Listing, Loaded, Unreadable};

@@ -77,7 +77,7 @@ impl<T> Listing<T> {
 }
 
 impl Loaded {
-    fn new(id: ReceiptId) -> Self {
+    pub(crate) fn new(id: ReceiptId) -> Self {
         Self {
             id,
             receipt: None,

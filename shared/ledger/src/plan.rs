@@ -225,7 +225,7 @@ fn expiry_change(folder: &Loaded, before: &Job, after: &Job, expires: bool) -> E
 /// `None` without a receipt: nobody knows the retention.
 fn expiry_after(receipt: Option<&Receipt>, after: &Job) -> Option<Expiry> {
     let ended_at: Timestamp = match after.state {
-        State::Completed { at } | State::Dismissed { at } => at,
+        State::Completed { at } | State::Dismissed { at, .. } => at,
         _ => return None,
     };
     receipt.map(|receipt| receipt.expiry_after_end(ended_at))
@@ -235,7 +235,7 @@ fn expiry_after(receipt: Option<&Receipt>, after: &Job) -> Option<Expiry> {
 ///
 /// What does not differ is not written: the sweeper may have moved the entry since, and that is not undone. Wake-ups
 /// are written always, because it may have counted one.
-fn job_update(change: Change<'_>) -> Result<Expression, LedgerError> {
+pub(crate) fn job_update(change: Change<'_>) -> Result<Expression, LedgerError> {
     let Change { before, after, token, shards } = change;
     debug_assert!(after.version > before.version, "a transition gives the next version");
     let (old, new) = (item_of(before, shards)?, item_of(after, shards)?);

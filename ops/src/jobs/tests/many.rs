@@ -17,16 +17,7 @@ use super::super::*;
 use crate::connection::Table;
 use crate::deed::{Author, Intent};
 use crate::terminal::Format;
-use crate::testing::{attempt, clock, event, ingest, load, table, terminal};
-
-#[derive(Debug)]
-struct Seven;
-
-impl Random for Seven {
-    fn next_u64(&self) -> u64 {
-        7
-    }
-}
+use crate::testing::{Passing, Seven, attempt, clock, event, ingest, load, table, terminal};
 
 #[derive(Debug)]
 struct Eight;
@@ -34,17 +25,6 @@ struct Eight;
 impl Random for Eight {
     fn next_u64(&self) -> u64 {
         8
-    }
-}
-
-/// Time passes at once, on the clock of the test.
-#[derive(Clone, Debug)]
-struct Passing(TestClock);
-
-impl AsyncSleep for Passing {
-    fn sleep(&self, duration: Duration) -> Sleep {
-        self.0.advance(duration);
-        Sleep::new(std::future::ready(()))
     }
 }
 

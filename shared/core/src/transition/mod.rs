@@ -6,6 +6,7 @@
 
 pub mod claim;
 pub mod dismiss;
+pub mod erase;
 pub mod expiry;
 pub mod finish;
 pub mod hold;

@@ -10,6 +10,12 @@ use super::Refused;
 /// Why a job gets no new version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoNewVersion {
+    /// Its event was erased: there is nothing to send, and nobody to send it for.
+    #[error("erased at {at}")]
+    Erased {
+        /// When.
+        at: Timestamp,
+    },
     /// It has a newer one already, which may be what was asked for.
     #[error("there is a newer version of it: {newest}")]
     Superseded {
@@ -27,6 +33,9 @@ pub enum NoNewVersion {
 /// The next version of a job that waits for a person or has ended: another job, in its first round. The job itself stays
 /// as it is. `jobs` are all jobs of its event.
 pub fn new_version(job: &Job, jobs: &[Job], now: Timestamp) -> Result<Job, NoNewVersion> {
+    if let Some(at) = job.erased_at {
+        return Err(NoNewVersion::Erased { at });
+    }
     let versions = jobs.iter().map(|other| &other.key).filter(|key| key.operation == job.key.operation);
     if let Some(newest) = versions.max_by_key(|key| key.version).filter(|newest| newest.version > job.key.version) {
         return Err(NoNewVersion::Superseded { newest: newest.clone() });

@@ -7,6 +7,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::missing_panics_doc)]
 
+mod behind;
 mod clock;
 mod engine;
 mod faults;
@@ -29,6 +30,7 @@ use dynoxide::Database;
 use hookbox_core::key::{JobKey, Shards};
 use hookbox_core::time::Timestamp;
 
+pub use behind::Behind;
 pub use clock::{TestClock, TestRandom};
 pub use faults::{Effect, Fault, Faults};
 pub use meter::{Consumed, Meter};

@@ -8,6 +8,7 @@ mod config;
 mod cost;
 mod counts;
 mod entries;
+mod erase;
 mod errors;
 mod expiry;
 mod ingest;
