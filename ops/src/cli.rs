@@ -11,13 +11,17 @@ use clap::{CommandFactory, Parser, Subcommand};
 use hookbox_runtime::{Documents, Https, SystemClock, SystemRandom};
 
 use crate::apply::{self, ApplyArgs};
+use crate::cleanup::{self, CleanupArgs};
 use crate::decode::{self, DecodeArgs};
-use crate::dlq::{self, DlqListArgs};
+use crate::dlq::{self, DlqDrainArgs, DlqListArgs, DlqShowArgs};
+use crate::erase::{self, EraseArgs};
+use crate::export::{self, ExportArgs};
 use crate::failure::{Answer, Failure, Trouble};
 use crate::jobs::{self, DismissArgs, FailedArgs, JobsListArgs, JobsShowArgs, ReplayArgs, Surroundings};
 use crate::local;
 use crate::pauses::{self, PauseArgs, PausesListArgs, ResumeArgs};
 use crate::providers::{self, ProvidersArgs};
+use crate::rebuild::{self, RebuildArgs};
 use crate::receipts::{self, ListArgs, ShowArgs, TimelineArgs};
 use crate::sandbox::{self, SandboxArgs};
 use crate::send::{self, SendArgs};
@@ -114,7 +118,7 @@ enum Command {
     #[command(subcommand)]
     Jobs(Jobs),
     Failed(FailedArgs),
-    /// Look at what waits for a person
+    /// Look at what waits for a person, and clear away what does not any more
     #[command(subcommand)]
     Dlq(Dlq),
     Replay(ReplayArgs),
@@ -126,6 +130,10 @@ enum Command {
     Pauses(PausesCommand),
     Stats(StatsArgs),
     Tail(TailArgs),
+    Export(ExportArgs),
+    Rebuild(RebuildArgs),
+    Erase(EraseArgs),
+    Cleanup(CleanupArgs),
     Sandbox(SandboxArgs),
     /// Print a completion script for a shell
     #[command(after_help = "Example: hookbox completions zsh > ~/.zfunc/_hookbox")]
@@ -151,6 +159,8 @@ enum Jobs {
 #[derive(Debug, Subcommand)]
 enum Dlq {
     List(DlqListArgs),
+    Show(DlqShowArgs),
+    Drain(DlqDrainArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -225,7 +235,9 @@ async fn run(cli: Cli) -> Result<Answer, Failure> {
         Command::Jobs(Jobs::List(args)) => jobs::list(&args, clock, &mut terminal).await,
         Command::Jobs(Jobs::Show(args)) => jobs::show(&args, &mut terminal).await,
         Command::Failed(args) => jobs::failed(&args, clock, &mut terminal).await,
-        Command::Dlq(Dlq::List(args)) => dlq::run(&args, &mut terminal).await,
+        Command::Dlq(Dlq::List(args)) => dlq::list(&args, surroundings(&clock), &mut terminal).await,
+        Command::Dlq(Dlq::Show(args)) => dlq::show(&args, surroundings(&clock), &mut terminal).await,
+        Command::Dlq(Dlq::Drain(args)) => dlq::drain(&args, surroundings(&clock), &mut terminal).await,
         Command::Replay(args) => jobs::replay(&args, surroundings(&clock), &mut terminal).await,
         Command::Dismiss(args) => jobs::dismiss(&args, surroundings(&clock), &mut terminal).await,
         Command::Pause(args) => pauses::pause(&args, clock, &mut terminal).await,
@@ -237,6 +249,13 @@ async fn run(cli: Cli) -> Result<Answer, Failure> {
             let around = tail::Surroundings { clock: clock.as_ref(), sleep, stop: Box::pin(interrupted()) };
             tail::run(&args, around, &mut terminal).await
         }
+        Command::Export(args) => export::run(&args, surroundings(&clock), &mut terminal).await,
+        Command::Rebuild(args) => {
+            let secrets = args.table.aws.secrets(clock.clone()).await;
+            rebuild::run(&args, &secrets, surroundings(&clock), &mut terminal).await
+        }
+        Command::Erase(args) => erase::run(&args, surroundings(&clock), &mut terminal).await,
+        Command::Cleanup(args) => cleanup::run(&args, clock, &mut terminal).await,
         Command::Sandbox(args) => sandbox::run(args, clock, SharedAsyncSleep::new(TokioSleep::new()), terminal).await,
         Command::Completions { shell } => {
             let mut script = Vec::new();
@@ -247,7 +266,7 @@ async fn run(cli: Cli) -> Result<Answer, Failure> {
     }
 }
 
-/// What surrounds a bulk operation of this process.
+/// What surrounds a longer operation of this process.
 fn surroundings(clock: &SystemClock) -> Surroundings<'_> {
     let sleep = SharedAsyncSleep::new(TokioSleep::new());
     Surroundings { clock, random: &SystemRandom, sleep, stop: Box::pin(interrupted()) }
@@ -270,6 +289,54 @@ mod tests {
         Cli::command().debug_assert();
     }
 
+    /// The commands of a page: its indented lines, and those of fenced blocks, that begin with `hookbox`.
+    fn commands(page: &str) -> Vec<String> {
+        let page = page.split("\\\n").map(str::trim).collect::<Vec<_>>().join(" ");
+        let lines = page.lines().map(str::trim).filter(|line| line.starts_with("hookbox "));
+        // What follows two blanks says what the command does.
+        lines.map(|line| line.split("  ").next().unwrap_or_default().to_owned()).collect()
+    }
+
+    /// The words of a command as a shell gives them, with something in the place of what a reader puts in.
+    fn words(command: &str) -> Vec<String> {
+        let (receipt, hidden) = ("ab".repeat(32), "\u{0}");
+        let command = command
+            .replace("<job|message>", "<job>")
+            .replace("<job>", &format!("{receipt}:deliver:v1"))
+            .replace("<receipt>", &receipt)
+            .replace("<bulk>", "replay-20261130-0c0ffee0")
+            .replace('…', "x")
+            .replace('\'', "\"");
+        let quoted = command.split('"').enumerate();
+        let quoted = quoted.map(|(n, part)| if n % 2 == 1 { part.replace(' ', hidden) } else { part.to_owned() });
+        let command = quoted.collect::<String>();
+        command.split_whitespace().map(|word| word.replace(hidden, " ")).collect()
+    }
+
+    #[test]
+    fn every_command_of_the_docs_is_one_that_exists() {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+        let mut pages = vec![format!("{root}/README.md")];
+        for entry in std::fs::read_dir(format!("{root}/docs")).unwrap() {
+            pages.extend(entry.unwrap().path().to_str().filter(|path| path.ends_with(".md")).map(str::to_owned));
+        }
+        let mut count = 0;
+        for page in pages {
+            for command in commands(&std::fs::read_to_string(&page).unwrap()) {
+                count += 1;
+                let (command, goes_on) =
+                    command.strip_suffix(" …").map_or((&*command, false), |command| (command, true));
+                let Err(error) = Cli::try_parse_from(words(command)) else { continue };
+                // What the environment gives is not said each time.
+                let is_incomplete = error.kind() == ErrorKind::MissingRequiredArgument;
+                let is_left_out = is_incomplete && (goes_on || names_an_output(&error));
+                let is_help = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+                assert!(is_left_out || is_help, "{page}: {command}\n{error}");
+            }
+        }
+        assert!(count > 20, "{count} commands were found");
+    }
+
     #[test]
     fn help_explains_every_command() {
         let mut command = Cli::command().term_width(100);
@@ -289,6 +356,8 @@ mod tests {
             &["jobs", "show"],
             &["failed"],
             &["dlq", "list"],
+            &["dlq", "show"],
+            &["dlq", "drain"],
             &["replay"],
             &["dismiss"],
             &["pause"],
@@ -296,6 +365,10 @@ mod tests {
             &["pauses", "list"],
             &["stats"],
             &["tail"],
+            &["export"],
+            &["rebuild"],
+            &["erase"],
+            &["cleanup"],
             &["sandbox"],
         ] {
             let found = path.iter().fold(&mut command, |command, name| command.find_subcommand_mut(name).unwrap());

@@ -82,7 +82,7 @@ pub fn line<const N: usize>(cells: &[(Cell, usize); N], terminal: &Terminal) -> 
 }
 
 /// The text with every character spelt out that a terminal obeys instead of showing it.
-fn harmless(text: String) -> String {
+pub(crate) fn harmless(text: String) -> String {
     if !text.contains(is_obeyed) {
         return text;
     }

@@ -239,6 +239,17 @@ impl Table {
     }
 }
 
+impl Table {
+    /// Like [`failure`](Self::failure); `actions` are the IAM actions that it takes, named where one is not allowed.
+    pub fn failure_of(&self, attempted: &str, actions: &str, error: &LedgerError) -> Failure {
+        let failure = self.failure(attempted, error);
+        match error {
+            LedgerError::Refused { code, .. } if is_a_refusal(code) => failure.advise(format!("it takes {actions}")),
+            _ => failure,
+        }
+    }
+}
+
 impl NamedQueue {
     /// A queue under the place by which people know it.
     pub fn new(queue: Queue, place: &str) -> Self {
@@ -256,9 +267,9 @@ impl NamedQueue {
                     "the stack's output `DeadLetterQueueUrl`: --dead-letter-queue-url or HOOKBOX_DEAD_LETTER_QUEUE_URL",
                 )
                 .advise("check account and region: --profile, --region"),
-            QueueError::Denied { .. } => {
-                trouble.advise("a role with sqs:ReceiveMessage and sqs:ChangeMessageVisibility on this queue")
-            }
+            QueueError::Denied { .. } => trouble.advise(
+                "a role with sqs:ReceiveMessage, sqs:ChangeMessageVisibility and, to drain it, sqs:DeleteMessage on this queue",
+            ),
             QueueError::Refused { code } if is_about_credentials(code) => trouble.advise(CREDENTIALS),
             _ => reach(&because, &why, &self.place),
         })

@@ -83,7 +83,12 @@ fn an_event_is_shown_with_its_identity_and_key() {
         profiles: ProfilesArgs { profiles: Some(folder.path().to_owned()) },
         ..arguments("acme", &body, &[])
     };
-    insta::assert_snapshot!(decoded(&args).1.out());
+    // People and programs get the same.
+    for format in [Format::Table, Format::Json, Format::Jsonl] {
+        let (mut terminal, captured) = terminal(format);
+        run(&args, &mut terminal).unwrap();
+        insta::assert_snapshot!(format!("decoded_{format:?}"), captured.out());
+    }
 
     // Without an id only a profile that says so guesses.
     std::fs::write(&body, r#"{"type":"contact.created"}"#).unwrap();

@@ -123,6 +123,11 @@ impl JobKey {
     pub fn first(receipt: ReceiptId, operation: OperationName) -> Self {
         Self { receipt, operation, version: 1 }
     }
+
+    /// The key of the version after it; `None` after the last that there can be.
+    pub fn following(&self) -> Option<Self> {
+        Some(Self { version: self.version.checked_add(1)?, ..self.clone() })
+    }
 }
 
 impl fmt::Display for JobKey {
@@ -226,7 +231,10 @@ mod tests {
         let id = ReceiptId(Digest::of(b"x"));
         let key = JobKey::first(id, "crm-upsert".parse().expect("name"));
         assert_eq!(key.to_string(), format!("{id}:crm-upsert:v1"));
-        assert_eq!(key.to_string().parse(), Ok(key));
+        assert_eq!(key.to_string().parse(), Ok(key.clone()));
+        let next = key.following().expect("2");
+        assert_eq!(next.to_string(), format!("{id}:crm-upsert:v2"));
+        assert_eq!(JobKey { version: u16::MAX, ..key }.following(), None);
         for bad in ["v01", "v0", "1", "v+1", "v1 ", "v70000", ""] {
             assert_eq!(format!("{id}:crm-upsert:{bad}").parse::<JobKey>(), Err(InvalidKey::Job), "{bad}");
         }

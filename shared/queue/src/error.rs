@@ -41,6 +41,9 @@ pub enum QueueError {
         /// The code of SQS.
         code: String,
     },
+    /// The receive that is named is over: the message can be received again, or has been.
+    #[error("the message is no longer held for us")]
+    NotHeld,
     /// The answer does not say what became of the request.
     #[error("the queue's answer makes no sense: {what}")]
     Malformed {
@@ -98,6 +101,7 @@ impl QueueError {
             "AccessDenied" | "AccessDeniedException" | "KmsAccessDenied" | "KMS.AccessDeniedException" => {
                 Self::Denied { code: code.to_owned() }
             }
+            "MessageNotInflight" | "ReceiptHandleIsInvalid" => Self::NotHeld,
             "InvalidMessageContents" => Self::MessageRefused { code: code.to_owned() },
             _ => Self::Refused { code: code.to_owned() },
         }

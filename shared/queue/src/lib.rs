@@ -12,4 +12,4 @@ pub mod test_support;
 
 pub use error::QueueError;
 pub use message::{Message, MessageError};
-pub use queue::{Depth, Handle, Queue, Received};
+pub use queue::{Body, Depth, Handle, Queue, Received};

@@ -267,3 +267,23 @@ async fn one_foreign_message_does_not_hide_the_others() {
     assert_eq!((&calls[1]["ReceiptHandle"], &calls[1]["VisibilityTimeout"]), (&json!("h1"), &json!(0)));
     assert_eq!(calls[2]["ReceiptHandle"], "h2");
 }
+
+#[tokio::test]
+async fn a_receive_that_is_over_is_told_from_a_deletion_and_is_given_back_already() {
+    for code in ["ReceiptHandleIsInvalid", "MessageNotInflight", "InvalidParameterValue"] {
+        let sqs = Sqs::answering(move |n, _| match n {
+            1 => ResponseTemplate::new(200).set_body_json(json!({"Messages": [
+                {"MessageId": "m1", "ReceiptHandle": "h1", "Body": "card 4111"},
+            ]})),
+            _ => refusal(400, code),
+        })
+        .await;
+        let received = sqs.queue.peek(1, Duration::from_secs(30)).await.unwrap().remove(0);
+        assert_eq!(received.body.expose(), "card 4111");
+        assert!(!format!("{received:?}").contains("4111"), "{received:?}");
+        let error = sqs.queue.delete(&received.handle).await.unwrap_err();
+        assert!(matches!(error, QueueError::NotHeld), "{error:?}");
+        sqs.queue.release(&received.handle).await.unwrap();
+        assert_eq!(sqs.calls().len(), 3);
+    }
+}

@@ -46,7 +46,8 @@ async fn a_certificate_that_cannot_be_fetched_is_503_and_nothing_is_stored() {
     let answer = stage.answer(signed.event()).await;
     assert_eq!(answer.status, 503);
     assert!(stored_nothing(&stage).await);
-    assert_eq!(stage.counted("VerifierBroken"), 1);
+    // Anybody can name a host that does not answer, and must not ring the alarm about our own configuration.
+    assert_eq!((stage.counted("VerifierBroken"), stage.counted("VerificationFailed")), (0, 1));
 
     // A host that is busy says nothing of the certificate, and its next answer counts: AWS repeats three times only.
     stage.elsewhere.missing_is.store(429, Ordering::SeqCst);

@@ -3,6 +3,7 @@
 mod addresses;
 mod answers;
 mod documents;
+mod erased;
 mod kept;
 mod large;
 mod stage;

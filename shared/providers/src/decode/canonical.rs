@@ -7,52 +7,52 @@
 use hookbox_core::digest::Digest;
 use serde_json::Value;
 
-use super::json::Json;
-use super::path::Place;
+use super::json::{Json, NodeId, unquoted};
 
 /// The digest of a value without the object members that these JSON pointers name; a pointer to nothing changes
 /// nothing.
-pub(crate) fn digest(json: &Json<'_>, place: Place<'_>, without: &[&str]) -> Digest {
-    let mut text = Vec::new();
-    write(json, place, without, &mut text);
+pub(crate) fn digest(json: &Json<'_>, id: NodeId, without: &[&str]) -> Digest {
+    let mut text = Vec::with_capacity(json.slice(id).len());
+    write(json, id, without, &mut text);
     Digest::of(&text)
 }
 
-fn write(json: &Json<'_>, (id, value): Place<'_>, without: &[&str], out: &mut Vec<u8>) {
-    match value {
-        Value::Object(map) => {
-            let mut members: Vec<_> = json.members(id, map).collect();
-            members.sort_unstable_by_key(|(name, ..)| *name);
+fn write(json: &Json<'_>, id: NodeId, without: &[&str], out: &mut Vec<u8>) {
+    let text = json.slice(id);
+    match text.as_bytes().first() {
+        Some(b'{') => {
+            let mut members: Vec<_> = json.children(id).map(|child| (json.name(child), child)).collect();
+            members.sort_unstable();
             out.push(b'{');
             let start = out.len();
-            for (key, child, inner) in members {
-                let below = below(without, key);
+            for (name, child) in members {
+                let below = below(without, &name);
                 if below.contains(&"") {
                     continue;
                 }
                 if out.len() > start {
                     out.push(b',');
                 }
-                write_string(key, out);
+                write_string(&name, out);
                 out.push(b':');
-                write(json, (child, inner), &below, out);
+                write(json, child, &below, out);
             }
             out.push(b'}');
         }
-        Value::Array(items) => {
+        Some(b'[') => {
             out.push(b'[');
-            for (i, inner) in json.children(id).zip(items).enumerate() {
+            for (i, child) in json.children(id).enumerate() {
                 if i > 0 {
                     out.push(b',');
                 }
                 let below = if without.is_empty() { Vec::new() } else { below(without, &i.to_string()) };
-                write(json, inner, &below, out);
+                write(json, child, &below, out);
             }
             out.push(b']');
         }
-        Value::String(text) => write_string(text, out),
-        Value::Number(_) => write_number(json.slice(id), out),
-        Value::Bool(_) | Value::Null => out.extend_from_slice(value.to_string().as_bytes()),
+        Some(b'"') if text.contains('\\') => write_string(&unquoted(text).unwrap_or_default(), out),
+        Some(b'-' | b'0'..=b'9') => write_number(text, out),
+        _ => out.extend_from_slice(text.as_bytes()),
     }
 }
 
@@ -106,13 +106,13 @@ mod tests {
 
     fn of(text: &str, without: &[&str]) -> Digest {
         let json = Json::parse(text.into()).unwrap();
-        digest(&json, (0, json.root()), without)
+        digest(&json, 0, without)
     }
 
     fn written(text: &str) -> String {
         let json = Json::parse(text.into()).unwrap();
         let mut out = Vec::new();
-        write(&json, (0, json.root()), &[], &mut out);
+        write(&json, 0, &[], &mut out);
         String::from_utf8(out).unwrap()
     }
 

@@ -132,15 +132,19 @@ impl<'t> Json<'t> {
         object: &'v Map<String, Value>,
     ) -> impl Iterator<Item = (&'v str, NodeId, &'v Value)> {
         self.children(id).filter_map(|child| {
-            let key = self.key(child);
-            let key = if key.contains('\\') {
-                Cow::Owned(unquoted(key)?)
-            } else {
-                Cow::Borrowed(key.get(1..key.len().saturating_sub(1))?)
-            };
-            let (name, value) = object.get_key_value(&*key)?;
+            let (name, value) = object.get_key_value(&*self.name(child))?;
             Some((name.as_str(), child, value))
         })
+    }
+
+    /// The name of a member.
+    pub(crate) fn name(&self, id: NodeId) -> Cow<'_, str> {
+        let key = self.key(id);
+        if key.contains('\\') {
+            Cow::Owned(unquoted(key).unwrap_or_default())
+        } else {
+            Cow::Borrowed(key.get(1..key.len().saturating_sub(1)).unwrap_or_default())
+        }
     }
 
     /// The source text of a member's key, with its quotes.
@@ -153,11 +157,7 @@ impl<'t> Json<'t> {
     }
 
     fn has_key(&self, id: NodeId, name: &str) -> bool {
-        let key = self.key(id);
-        if key.contains('\\') {
-            return unquoted(key).is_some_and(|key| key == name);
-        }
-        key.len() == name.len() + 2 && key.get(1..=name.len()) == Some(name)
+        self.name(id) == name
     }
 }
 
@@ -347,7 +347,7 @@ impl Reader<'_> {
 
 /// The text of a string with escapes. Half of a surrogate pair, which is what a sender leaves who cuts a text in two, is no
 /// character, and RFC 8259 (8.2) allows it: it stays the escape that it is, so that it fails no delivery.
-fn unquoted(quoted: &str) -> Option<String> {
+pub(super) fn unquoted(quoted: &str) -> Option<String> {
     serde_json::from_str(quoted).ok().or_else(|| serde_json::from_str(&with_halves_escaped(quoted)).ok())
 }
 

@@ -30,7 +30,7 @@ impl View<'_> {
     /// The digest of a value without its volatile fields.
     pub(crate) fn digest(&self, bound: Bound<'_>) -> Digest {
         let volatile: Vec<&str> = self.volatile.iter().map(String::as_str).collect();
-        canonical::digest(bound.json, bound.place, &volatile)
+        canonical::digest(bound.json, bound.place.0, &volatile)
     }
 }
 

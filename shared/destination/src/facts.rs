@@ -36,6 +36,23 @@ pub struct Facts {
 }
 
 impl Facts {
+    /// The facts of an event, as the call number `attempt` of this job would tell them.
+    pub fn of_receipt(receipt: &Receipt, job: JobKey, attempt: u32) -> Self {
+        Self {
+            job,
+            provider: receipt.provider.clone(),
+            account: receipt.account.clone(),
+            tenant: receipt.tenant.clone(),
+            event_id: receipt.event_id.clone(),
+            kind: receipt.kind.clone(),
+            resource: receipt.resource.clone(),
+            occurred_at: receipt.occurred_at,
+            received_at: receipt.received_at,
+            event_version: receipt.event_version.clone(),
+            attempt,
+        }
+    }
+
     /// The facts of a claimed job. Tenant, event id and version are the receipt's; they are missing when the receipt is.
     pub fn of(job: &Job, receipt: Option<&Receipt>) -> Self {
         Self {
@@ -74,12 +91,12 @@ impl Facts {
 }
 
 /// Percent-encodes everything but visible ASCII, and `%` itself: reversible, and readable where nothing is unusual.
-pub(crate) fn visible(text: &str) -> String {
+pub fn visible(text: &str) -> String {
     percent_encoded(text, |byte| byte.is_ascii_graphic() && byte != b'%')
 }
 
 /// Percent-encodes everything but the unreserved characters of RFC 3986, for any part of an address.
-pub(crate) fn unreserved(text: &str) -> String {
+pub fn unreserved(text: &str) -> String {
     percent_encoded(text, |byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~'))
 }
 

@@ -40,8 +40,9 @@ pub fn signature(secret: &str, id: &str, timestamp: i64, body: &[u8]) -> Result<
     Ok(format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes())))
 }
 
-/// A `POST` of the event's bytes to `url`, with the headers that were kept, the facts and the signature.
-pub(crate) fn delivery(
+/// A `POST` of the event's bytes to `url`, with the headers that were kept, the facts, and a signature with `secret` as of
+/// `now`.
+pub fn delivery(
     url: &str,
     facts: &Facts,
     payload: &Payload,
@@ -65,7 +66,7 @@ pub(crate) fn delivery(
 }
 
 /// A `GET` of `url` with the facts, signed over no bytes when there is a secret.
-pub(crate) fn question(
+pub fn question(
     url: &str,
     facts: &Facts,
     secret: Option<&str>,
@@ -81,9 +82,11 @@ pub(crate) fn question(
 
 /// Why a request cannot be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Unsendable {
+pub enum Unsendable {
+    /// It cannot be signed.
     #[error(transparent)]
     Secret(#[from] InvalidSigningSecret),
+    /// It cannot be sent there.
     #[error("the address is not one: write it as RFC 3986 does, other characters percent-encoded")]
     Address,
 }
@@ -131,7 +134,7 @@ fn set(headers: &mut HeaderMap, name: &'static str, text: &str) {
 /// The kept headers that a destination gets: nothing of the provider's connection to us, no credential or signature of
 /// theirs (it is not verifiable there and may be secret), and no name that we use ourselves. A second guard behind the
 /// profile, which names what is kept.
-pub(crate) fn passed_on(payload: &Payload) -> impl Iterator<Item = (HeaderName, HeaderValue)> {
+pub fn passed_on(payload: &Payload) -> impl Iterator<Item = (HeaderName, HeaderValue)> {
     let nominated: Vec<String> = payload
         .headers
         .iter()
