@@ -125,8 +125,7 @@ impl AwsArgs {
 
     /// A reader of secrets.
     pub async fn secrets(&self, clock: Arc<dyn Clock>) -> SecretReader {
-        let aws = self.connect().await;
-        SecretReader::at(Secrets::new(&aws.config, clock), aws.place())
+        self.connect().await.secrets(clock)
     }
 }
 
@@ -141,14 +140,28 @@ impl TableArgs {
                     .advise(format!("the stack's output `ShardCount`: a power of two from 1 to {MAX_SHARDS}")),
             )
         })?;
-        let aws = self.aws.connect().await;
-        let place = aws.place().ok_or_else(|| no_region(&attempted))?;
-        let ledger = Ledger::new(&aws.config, &self.table, shards, Arc::new(SystemRandom));
-        Ok(Table::new(ledger, &self.table, &place))
+        self.aws.connect().await.table(&self.table, shards)
     }
 }
 
 impl Aws {
+    /// The ledger on the table of this name, whose indexes are spread over `shards`; nothing is asked for yet.
+    pub fn table(&self, name: &str, shards: Shards) -> Result<Table, Failure> {
+        let place = self.place().ok_or_else(|| no_region(&format!("use the table `{name}`")))?;
+        let ledger = Ledger::new(&self.config, name, shards, Arc::new(SystemRandom));
+        Ok(Table::new(ledger, name, &place))
+    }
+
+    /// A reader of secrets.
+    pub fn secrets(&self, clock: Arc<dyn Clock>) -> SecretReader {
+        SecretReader::at(Secrets::new(&self.config, clock), self.place())
+    }
+
+    /// Where it leads, for people; what is attempted there takes a region.
+    pub fn located(&self, attempted: &str) -> Result<String, Failure> {
+        self.place().ok_or_else(|| no_region(attempted))
+    }
+
     /// The queue at this address; nothing is asked for yet.
     pub fn queue(&self, url: &str) -> Result<NamedQueue, Failure> {
         let place = self.place().ok_or_else(|| no_region(&format!("use the queue {url}")))?;
@@ -215,11 +228,14 @@ impl Table {
         let Self { name, place, .. } = self;
         let trouble = |why: String| Trouble::new(format!("{attempted} (table `{name}` {place})"), why);
         Failure::CouldNotLook(match error {
-            LedgerError::Refused { code, .. } => match code.as_str() {
+            LedgerError::Refused { code, action, .. } => match code.as_str() {
                 "ResourceNotFoundException" => trouble("there is no such table, or it lacks an index".to_owned())
                     .advise("the stack's output `TableName` names it: --table or HOOKBOX_TABLE")
                     .advise("check account and region: --profile, --region"),
-                "AccessDeniedException" => trouble(chain(error)).advise("a role that may use this table"),
+                code if is_a_refusal(code) => {
+                    let action = action.as_deref().unwrap_or("what was attempted");
+                    trouble(chain(error)).advise(format!("a role that allows {action} on this table and its indexes"))
+                }
                 _ if is_about_credentials(code) => trouble(chain(error)).advise(CREDENTIALS),
                 _ => trouble(chain(error)),
             },
@@ -246,9 +262,8 @@ impl NamedQueue {
                     "the stack's output `DeadLetterQueueUrl`: --dead-letter-queue-url or HOOKBOX_DEAD_LETTER_QUEUE_URL",
                 )
                 .advise("check account and region: --profile, --region"),
-            QueueError::Denied { .. } => {
-                trouble.advise("a role with sqs:ReceiveMessage and sqs:ChangeMessageVisibility on this queue")
-            }
+            QueueError::Denied { code, .. } if is_about_credentials(code) => trouble.advise(CREDENTIALS),
+            QueueError::Denied { action, .. } => trouble.advise(format!("a role that allows {action} on this queue")),
             QueueError::Refused { code } if is_about_credentials(code) => trouble.advise(CREDENTIALS),
             _ => reach(&because, &why, &self.place),
         })

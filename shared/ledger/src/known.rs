@@ -26,8 +26,11 @@ impl Ledger {
         let mut tries = self.tries();
         while !asked.is_empty() {
             let keys = KeysAndAttributes::builder().set_keys(Some(asked.clone())).consistent_read(true).build();
-            let keys =
-                keys.map_err(|error| LedgerError::Refused { code: "client".to_owned(), source: error.into() })?;
+            let keys = keys.map_err(|error| LedgerError::Refused {
+                code: "client".to_owned(),
+                action: None,
+                source: error.into(),
+            })?;
             let call = self.client.batch_get_item().request_items(self.table.as_ref(), keys);
             match tries.make(call.send()).await {
                 Ok(page) => {

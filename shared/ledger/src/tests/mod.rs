@@ -5,6 +5,7 @@ mod answers;
 mod bulk;
 mod config;
 mod cost;
+mod deployed;
 mod entries;
 mod errors;
 mod expiry;
