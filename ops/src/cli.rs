@@ -13,11 +13,13 @@ use hookbox_runtime::{Documents, Https, SystemClock, SystemRandom};
 use crate::apply::{self, ApplyArgs};
 use crate::decode::{self, DecodeArgs};
 use crate::dlq::{self, DlqListArgs};
+use crate::doctor::{self, DoctorArgs};
 use crate::failure::{Answer, Failure};
 use crate::jobs::{self, DismissArgs, FailedArgs, JobsListArgs, JobsShowArgs, ReplayArgs, Surroundings};
 use crate::pauses::{self, PauseArgs, PausesListArgs, ResumeArgs};
 use crate::providers::{self, ProvidersArgs};
 use crate::receipts::{self, ListArgs, ShowArgs, TimelineArgs};
+use crate::rehearse::{self, RehearseArgs};
 use crate::sandbox::{self, SandboxArgs};
 use crate::send::{self, SendArgs};
 use crate::terminal::{Colour, Format, Terminal};
@@ -110,7 +112,9 @@ enum Command {
     /// Look at what is paused
     #[command(subcommand)]
     Pauses(PausesCommand),
+    Doctor(DoctorArgs),
     Sandbox(SandboxArgs),
+    Rehearse(RehearseArgs),
     /// Print a completion script for a shell
     #[command(after_help = "Example: hookbox completions zsh > ~/.zfunc/_hookbox")]
     Completions {
@@ -192,6 +196,11 @@ async fn run(cli: Cli) -> Result<Answer, Failure> {
         Command::Pause(args) => pauses::pause(&args, clock, &mut terminal).await,
         Command::Resume(args) => pauses::resume(&args, clock, &mut terminal).await,
         Command::Pauses(PausesCommand::List(args)) => pauses::list(&args, &mut terminal).await,
+        Command::Doctor(args) => doctor::run(&args, clock, &mut terminal).await,
+        Command::Rehearse(args) => {
+            let sleep = SharedAsyncSleep::new(TokioSleep::new());
+            rehearse::run(&args, clock, &SystemRandom, sleep, &mut terminal).await
+        }
         Command::Sandbox(args) => sandbox::run(args, clock, SharedAsyncSleep::new(TokioSleep::new()), terminal).await,
         Command::Completions { shell } => {
             let mut script = Vec::new();
@@ -246,7 +255,9 @@ mod tests {
             &["pause"],
             &["resume"],
             &["pauses", "list"],
+            &["doctor"],
             &["sandbox"],
+            &["rehearse"],
         ] {
             let found = path.iter().fold(&mut command, |command, name| command.find_subcommand_mut(name).unwrap());
             help = format!("{help}\n--- {}\n{}", path.join(" "), found.render_long_help());
