@@ -14,8 +14,9 @@ use crate::apply::{self, ApplyArgs};
 use crate::decode::{self, DecodeArgs};
 use crate::dlq::{self, DlqListArgs};
 use crate::doctor::{self, DoctorArgs};
-use crate::failure::{Answer, Failure};
+use crate::failure::{Answer, Failure, Trouble};
 use crate::jobs::{self, DismissArgs, FailedArgs, JobsListArgs, JobsShowArgs, ReplayArgs, Surroundings};
+use crate::local;
 use crate::pauses::{self, PauseArgs, PausesListArgs, ResumeArgs};
 use crate::providers::{self, ProvidersArgs};
 use crate::receipts::{self, ListArgs, ShowArgs, TimelineArgs};
@@ -86,6 +87,9 @@ struct Global {
         hide_possible_values = true
     )]
     color: Colour,
+    /// Work on the local AWS that `make dev` has started, whatever the environment says
+    #[arg(long, global = true)]
+    local: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -148,6 +152,10 @@ enum PausesCommand {
 
 /// Runs the command that these arguments spell, and gives the process's exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<_> = arguments.into_iter().collect();
+    if local::is_asked_for(&arguments) {
+        return run_locally(&arguments).unwrap_or_else(|failure| ended_by(&failure));
+    }
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => {
@@ -162,17 +170,35 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     match runtime.map_err(Failure::Output).and_then(|runtime| runtime.block_on(run(cli))) {
         Ok(answer) => answer.into(),
-        Err(failure) => {
-            if !failure.is_broken_pipe() {
-                let _ = writeln!(io::stderr(), "{failure}");
-            }
-            ExitCode::from(failure.code())
-        }
+        Err(failure) => ended_by(&failure),
+    }
+}
+
+fn ended_by(failure: &Failure) -> ExitCode {
+    if !failure.is_broken_pipe() {
+        let _ = writeln!(io::stderr(), "{failure}");
+    }
+    ExitCode::from(failure.code())
+}
+
+/// Becomes the same command in the environment of the local AWS.
+fn run_locally(arguments: &[OsString]) -> Result<ExitCode, Failure> {
+    let failed = |error: io::Error| Failure::CouldNotLook(Trouble::new("run the command on the local AWS", error));
+    let names = std::env::vars_os().map(|(name, _)| name);
+    let (program, directory) = (std::env::current_exe().map_err(failed)?, std::env::current_dir().map_err(failed)?);
+    let mut command = local::command(&program, arguments.get(1..).unwrap_or_default(), &directory, names)?;
+    // On Unix this process becomes the other one, so that signals and the terminal are its own.
+    #[cfg(unix)]
+    return Err(std::os::unix::process::CommandExt::exec(&mut command)).map_err(failed);
+    #[cfg(not(unix))]
+    {
+        let code = command.status().map_err(failed)?.code().and_then(|code| u8::try_from(code).ok());
+        Ok(ExitCode::from(code.unwrap_or(3)))
     }
 }
 
 async fn run(cli: Cli) -> Result<Answer, Failure> {
-    let Global { output, utc, color } = cli.global;
+    let Global { output, utc, color, local: _ } = cli.global;
     let mut terminal = Terminal::standard(output, color, utc);
     let clock = Arc::new(SystemClock);
     match cli.command {

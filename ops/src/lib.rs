@@ -26,6 +26,7 @@ pub mod connection;
 pub mod deed;
 pub mod failure;
 pub mod layout;
+pub mod local;
 pub mod own_profiles;
 pub mod terminal;
 

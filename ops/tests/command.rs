@@ -62,6 +62,27 @@ fn without_a_region_or_a_secret_it_says_what_is_missing() {
 }
 
 #[test]
+fn local_leads_to_the_local_aws_and_nowhere_else() {
+    let root = tempfile::tempdir().unwrap();
+    let mut nowhere = hookbox(&["dlq", "list", "--local"]);
+    let (code, _, err) = ended(nowhere.current_dir(root.path()));
+    assert_eq!(code, 3);
+    assert!(err.contains("no .local/env in") && err.contains("make dev"), "{err}");
+
+    std::fs::create_dir(root.path().join(".local")).unwrap();
+    let endpoint = "http://127.0.0.1:9";
+    let environment = format!(
+        "AWS_ENDPOINT_URL={endpoint}\nAWS_ACCESS_KEY_ID=test\nAWS_SECRET_ACCESS_KEY=test\nAWS_REGION=us-east-1\n\
+         HOOKBOX_TABLE=local-table\nHOOKBOX_DEAD_LETTER_QUEUE_URL={endpoint}/dlq\n"
+    );
+    std::fs::write(root.path().join(".local/env"), environment).unwrap();
+    let mut local = hookbox(&["--local", "dlq", "list"]);
+    let (code, _, err) = ended(local.current_dir(root.path()).env("HOOKBOX_TABLE", "mine").env("AWS_PROFILE", "mine"));
+    assert_eq!(code, 3);
+    assert!(err.contains(&format!("(table `local-table` at {endpoint})")), "{err}");
+}
+
+#[test]
 fn what_an_output_of_the_stack_gives_is_said_with_the_command_that_fetches_it() {
     let fetches = "export $(aws cloudformation describe-stacks --stack-name hookbox";
     for arguments in [&["dlq", "list"][..], &["send", "stripe", "--account", "a"]] {

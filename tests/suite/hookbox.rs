@@ -1,6 +1,6 @@
 //! The `hookbox` command, as people use it.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -28,6 +28,45 @@ pub(crate) fn hookbox(aws: &LocalAws, arguments: &[&str]) -> (i32, Value) {
     let code = output.status.code().unwrap_or(-1);
     assert!(matches!(code, 0 | 1), "hookbox {arguments:?} ended with {code}: {complained}");
     (code, serde_json::from_str(&said).unwrap_or(Value::Null))
+}
+
+/// Runs the command, which the state of things does not allow; gives what it says about that.
+pub(crate) fn refused(aws: &LocalAws, arguments: &[&str]) -> String {
+    let output = command(aws, arguments).output().expect("target/debug/hookbox runs");
+    let complained = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(3), "hookbox {arguments:?}: {complained}");
+    complained
+}
+
+/// A command that runs until a person has enough of it; ended when it is dropped.
+pub(crate) struct Running(Child);
+
+impl Running {
+    /// Starts it.
+    pub(crate) fn start(aws: &LocalAws, arguments: &[&str]) -> Self {
+        let mut command = command(aws, arguments);
+        command.args(["--output", "json"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self(command.spawn().expect("target/debug/hookbox runs"))
+    }
+
+    /// Ctrl-C; gives the exit code and what was said, parsed.
+    pub(crate) fn interrupt(mut self) -> (i32, Value) {
+        let told = Command::new("kill").args(["-INT", &self.0.id().to_string()]).status().expect("kill runs");
+        assert!(told.success(), "it still runs");
+        let (mut said, mut complained) = (String::new(), String::new());
+        self.0.stdout.take().expect("piped").read_to_string(&mut said).expect("text");
+        self.0.stderr.take().expect("piped").read_to_string(&mut complained).expect("text");
+        let code = self.0.wait().expect("it ends").code().unwrap_or(-1);
+        (code, serde_json::from_str(&said).unwrap_or_else(|_| panic!("{code}: {said}{complained}")))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Gone already, unless the test failed before it was interrupted.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// A running `hookbox sandbox`; ended when it is dropped.

@@ -21,3 +21,4 @@ mod ingest_killed;
 mod stream_off;
 mod restart;
 mod crashes;
+mod people;

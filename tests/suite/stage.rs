@@ -37,12 +37,23 @@ impl Stage {
         aws.secret(SECRET_NAME, SECRET);
         aws.secret(SIGNING_NAME, "whsec_c2lnbmluZy1zZWNyZXQtb2YtdGhlLXRlc3Q=");
         let sandbox = Sandbox::start(&aws, &format!("ssm:{SIGNING_NAME}"));
-        let file = aws.directory().join("hookbox.toml");
-        std::fs::write(&file, configuration(&sandbox.url)).expect("written");
-        let (code, _) = hookbox(&aws, &["apply", file.to_str().expect("a path"), "--yes"]);
-        assert_eq!(code, 0, "the configuration is applied");
         let ledger = aws.ledger();
-        Self { aws, ledger, sandbox }
+        let stage = Self { aws, ledger, sandbox };
+        stage.apply(&configuration(&stage.sandbox.url));
+        stage
+    }
+
+    fn apply(&self, configuration: &str) {
+        let file = self.aws.directory().join("hookbox.toml");
+        std::fs::write(&file, configuration).expect("written");
+        let (code, _) = hookbox(&self.aws, &["apply", file.to_str().expect("a path"), "--yes"]);
+        assert_eq!(code, 0, "the configuration is applied");
+    }
+
+    /// The destination that refused everything takes it from now on.
+    pub(crate) fn mend_broken(&self) {
+        let url = &self.sandbox.url;
+        self.apply(&configuration(url).replace(&format!("{url}/broken"), &format!("{url}/ok")));
     }
 
     /// Lets the lease and the message of a killed worker come back sooner than the template does.
@@ -139,6 +150,7 @@ fn configuration(sandbox: &str) -> String {
         ("patient", "/fail/1", r#"["30s"]"#),
         ("down", "/down", r#"["1s", "1s"]"#),
         ("slow", "/slow/15s", r#"["1s", "1s"]"#),
+        ("broken", "/broken", r#"["1s", "1s"]"#),
     ];
     accounts.map(|(account, path, schedule)| integration(account, path, schedule)).concat()
 }

@@ -139,6 +139,7 @@ impl EndpointReport<'_> {
     pub(crate) fn stored(&self, outcomes: &[Outcome], secret_index: usize) {
         let Self { provider, account, report: Report { request_id, metrics } } = self;
         let mut counts: BTreeMap<&str, (Metric, u64)> = BTreeMap::new();
+        let mut count = |metric: Metric| counts.entry(metric.name()).or_insert((metric, 0)).1 += 1;
         let mut unnoted_receipts = outcomes.iter().filter_map(|one| Some((one.receipt, one.unnoted.as_ref()?)));
         if let Some((receipt, error)) = unnoted_receipts.next() {
             let others = unnoted_receipts.count();
@@ -151,8 +152,10 @@ impl EndpointReport<'_> {
             if *accepted == Accepted::Conflict {
                 tracing::warn!(request_id, provider, account, %receipt, "the same key came with another content");
             }
-            let metric = metric_of(*accepted);
-            counts.entry(metric.name()).or_insert((metric, 0)).1 += 1;
+            count(metric_of(*accepted));
+            if *weak {
+                count(Metric::EventsWeak);
+            }
         }
         for (metric, count) in counts.into_values() {
             metrics.count(metric, &[(Dimension::Provider, provider)], count);

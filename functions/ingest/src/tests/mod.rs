@@ -7,6 +7,7 @@ mod kept;
 mod large;
 mod stage;
 mod vectors;
+mod weak;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,7 +15,6 @@ use std::time::Duration;
 use hookbox_core::integration::SecretRef;
 use hookbox_core::job::{Job, Status};
 use hookbox_core::receipt::Receipt;
-use hookbox_core::time::Timestamp;
 use hookbox_ledger::test_support::Fault;
 use hookbox_ledger::{Loaded, OwnProfile};
 use hookbox_providers::SampleValues;
@@ -104,6 +104,7 @@ async fn the_same_key_with_another_content_is_a_conflict_that_keeps_both_digests
     assert_eq!((receipt.conflicts.len(), folder.jobs.len()), (1, 1));
     assert_ne!(receipt.conflicts[0].event_digest, receipt.event_digest);
     assert_eq!(stage.counted("EventsConflict"), 1);
+    assert_eq!(stage.counted("EventsWeak"), 0, "its provider gives it an id");
 }
 
 #[tokio::test]
@@ -324,45 +325,6 @@ async fn a_receipt_of_a_newer_version_is_a_duplicate_by_its_key_alone() {
     stage.table.put_item(newer.clone()).await;
     assert_eq!(stage.answer(event).await.state(), "duplicate");
     assert_eq!(stage.table.item(&first.receipt(), "head").await, Some(newer), "and is left alone");
-}
-
-#[tokio::test]
-async fn a_weak_identity_is_believed_for_its_window_and_then_a_new_event() {
-    let stage = Stage::with("yelp").await;
-    let opt_in = json!([{"event_type": "CONSUMER_PHONE_NUMBER_OPT_IN_EVENT", "lead_id": "lead-1"}]);
-    let first = stage.answer(yelp_updates(&opt_in)).await;
-    stage.clock.advance(Duration::from_secs(60));
-    assert_eq!(stage.answer(yelp_updates(&opt_in)).await.state(), "duplicate");
-    stage.clock.advance(Duration::from_secs(24 * 3600));
-    let (one, other) = tokio::join!(stage.answer(yelp_updates(&opt_in)), stage.answer(yelp_updates(&opt_in)));
-    let mut states = [one.state(), other.state()];
-    states.sort();
-    assert_eq!(states, ["created", "duplicate"], "both racers derive the same key");
-    assert_eq!(one.receipt(), other.receipt());
-    assert_ne!(one.receipt(), first.receipt(), "evidence is never overwritten");
-    assert_eq!(receipt(&stage, &first.receipt()).await.duplicate_count, 1);
-}
-
-/// The later event is found over the earlier receipt: that must not expire between two deliveries of the later one.
-#[tokio::test]
-async fn a_weak_identity_is_believed_for_its_window_when_an_earlier_receipt_expires() {
-    let stage = Stage::with("yelp").await;
-    let opt_in = json!([{"event_type": "CONSUMER_PHONE_NUMBER_OPT_IN_EVENT", "lead_id": "lead-1"}]);
-    let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
-    let first = stage.answer(yelp_updates(&opt_in)).await.receipt();
-    let expires = receipt(&stage, &first).await.expires_at.unwrap();
-    stage.clock.set(Timestamp::from_seconds(expires.get()).minus(minutes(5)));
-    let later = stage.answer(yelp_updates(&opt_in)).await;
-    assert_eq!(later.state(), "created");
-    stage.clock.advance(minutes(10));
-    stage.table.database().sweep_ttl().unwrap();
-    let again = stage.answer(yelp_updates(&opt_in)).await;
-    assert_eq!((again.state().as_str(), again.receipt()), ("duplicate", later.receipt()));
-
-    stage.clock.advance(minutes(20));
-    stage.table.database().sweep_ttl().unwrap();
-    let new = stage.answer(yelp_updates(&opt_in)).await;
-    assert_eq!((new.state().as_str(), new.receipt()), ("created", first), "its place is free by then");
 }
 
 #[tokio::test]

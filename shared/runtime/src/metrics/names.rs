@@ -43,6 +43,8 @@ metrics! {
     EventsConflict: Count,
     /// Events that became evidence without jobs, by provider.
     EventsWithoutJobs: Count,
+    /// Events with a weak identity, stored or found stored, by provider: two that are alike within its window are one.
+    EventsWeak: Count,
     /// Deliveries that a secret verified, by provider and the secret's place in the integration's list: a rotation is
     /// finished when the place of the old one has been silent.
     DeliveriesVerified: Count,
