@@ -145,6 +145,12 @@ impl TableArgs {
 }
 
 impl Aws {
+    /// A way to another place than the one that the configuration leads to.
+    #[cfg(test)]
+    pub(crate) fn of(config: SdkConfig, endpoint: &str) -> Self {
+        Self { config: config.into_builder().endpoint_url(endpoint).build(), endpoint: Some(endpoint.to_owned()) }
+    }
+
     /// The ledger on the table of this name, whose indexes are spread over `shards`; nothing is asked for yet.
     pub fn table(&self, name: &str, shards: Shards) -> Result<Table, Failure> {
         let place = self.place().ok_or_else(|| no_region(&format!("use the table `{name}`")))?;

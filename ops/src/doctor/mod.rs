@@ -98,7 +98,7 @@ pub struct Examination {
     /// What is applied and what waits.
     pub standing: standing::StandingSeen,
     /// The secrets; none when they are not to be read.
-    pub secrets: Vec<secrets::SecretSeen>,
+    pub secrets: Seen<Vec<secrets::SecretSeen>>,
     /// The alarms.
     pub alarms: Seen<Vec<alarms::Alarm>>,
 }
@@ -126,7 +126,7 @@ impl Examination {
         let applied = async {
             let standing = standing::StandingSeen::read(name.clone(), &table).await;
             let secrets = match args.skip_secret_check {
-                true => Vec::new(),
+                true => Ok(Vec::new()),
                 false => secrets::read(&standing.applied, &reader).await,
             };
             (standing, secrets)

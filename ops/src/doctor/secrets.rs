@@ -40,8 +40,8 @@ pub enum SecretRead {
 }
 
 /// Reads each secret once.
-pub(super) async fn read(applied: &Seen<Applied>, reader: &SecretReader) -> Vec<SecretSeen> {
-    let Ok(applied) = applied else { return Vec::new() };
+pub(super) async fn read(applied: &Seen<Applied>, reader: &SecretReader) -> Seen<Vec<SecretSeen>> {
+    let applied = applied.as_ref().map_err(Unseen::clone)?;
     let look = |(reference, used_by): (SecretRef, Vec<(String, Function)>)| async move {
         let read = match &reference {
             SecretRef::Env(_) => SecretRead::Variable,
@@ -59,7 +59,7 @@ pub(super) async fn read(applied: &Seen<Applied>, reader: &SecretReader) -> Vec<
         };
         SecretSeen { reference, used_by, read }
     };
-    stream::iter(references(&applied.integrations)).map(look).buffered(AT_ONCE).collect().await
+    Ok(stream::iter(references(&applied.integrations)).map(look).buffered(AT_ONCE).collect().await)
 }
 
 /// Each reference once, with who uses it.
@@ -86,7 +86,11 @@ fn references(integrations: &[Integration]) -> Vec<(SecretRef, Vec<(String, Func
 }
 
 /// Whether deliveries can be verified and calls be signed.
-pub(super) fn judge(secrets: &[SecretSeen], functions: &[FunctionSeen], prefix: Option<&str>) -> Vec<Finding> {
+pub(super) fn judge(secrets: &Seen<Vec<SecretSeen>>, functions: &[FunctionSeen], prefix: Option<&str>) -> Vec<Finding> {
+    let secrets = match secrets {
+        Ok(secrets) => secrets,
+        Err(unseen) => return vec![Finding::unseen("secrets", "those of all integrations", unseen)],
+    };
     secrets.iter().map(|secret| judge_one(secret, functions, prefix)).collect()
 }
 

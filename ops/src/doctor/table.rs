@@ -54,19 +54,14 @@ impl TableSeen {
 /// Whether the table is what [`TABLE`] says and `template.yaml` deploys.
 pub(super) fn judge(seen: &TableSeen) -> Vec<Finding> {
     let name = seen.name.as_str();
-    let table = match &seen.table {
-        Ok(Some(table)) => table,
+    let mut findings = match &seen.table {
+        Ok(Some(table)) => described(name, table),
         Ok(None) => {
             let missing = Finding::problem("table", name, "there is none of this name").expected("ACTIVE");
             return vec![missing.advise("--table names another; a backup restores one that was deleted")];
         }
-        Err(unseen) => {
-            let checks = ["table", "index", "stream", "time-to-live", "recovery"];
-            return checks.into_iter().map(|check| Finding::unseen(check, name, unseen)).collect();
-        }
+        Err(unseen) => ["table", "index", "stream"].map(|check| Finding::unseen(check, name, unseen)).to_vec(),
     };
-    let mut findings = vec![status(name, table), key(name, table), capacity(name, table)];
-    findings.extend([protection(name, table), encryption(name, table.encryption.as_ref())]);
     findings.push(match &seen.recovery {
         Ok(recovery) => recovered(name, *recovery == Some(true)),
         Err(unseen) => Finding::unseen("recovery", name, unseen),
@@ -75,6 +70,12 @@ pub(super) fn judge(seen: &TableSeen) -> Vec<Finding> {
         Ok(expires) => expiry(name, expires.as_ref()),
         Err(unseen) => Finding::unseen("time-to-live", name, unseen),
     });
+    findings
+}
+
+fn described(name: &str, table: &DeployedTable) -> Vec<Finding> {
+    let mut findings = vec![status(name, table), key(name, table), capacity(name, table)];
+    findings.extend([protection(name, table), encryption(name, table.encryption.as_ref())]);
     findings.extend(TABLE.indexes.iter().map(|defined| {
         let deployed = table.indexes.iter().find(|index| index.name == defined.name);
         index(name, defined, deployed)
