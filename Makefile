@@ -133,6 +133,11 @@ $(CARGO_FUZZ):
 bench-providers: ## Measure what it costs to verify and to decode a delivery, as the functions are built
 	$(call timed,bench,cd fuzz && CARGO_TARGET_DIR='$(abspath $(TARGET))/bench' cargo bench --locked)
 
+.PHONY: bench-ops
+bench-ops: ## Measure what lists and counts take on a table of 100,000 receipts, in time and memory
+	$(call timed,bench,CARGO_TARGET_DIR='$(abspath $(TARGET))/bench' cargo run --quiet --release --locked \
+	  -p hookbox-ops --example hundred_thousand)
+
 .PHONY: tools
 tools: $(VENV)/.complete ## Install what Rust does not bring into .venv (done by the others when needed)
 	@:

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::LazyLock;
 
-use hookbox_core::digest::Digest;
 use hookbox_providers::{Configured, DecodeError, Fault, MAX_JSON_DEPTH, MAX_JSON_VALUES};
 use serde_json::Value;
 use serde_json::json;
@@ -27,9 +26,16 @@ pub fn holds(data: &[u8]) {
     let theirs = serde_json::from_slice::<Value>(data);
     match READER.decode(&Delivery::new(data).request()) {
         Ok(delivery) => {
-            let theirs = theirs.expect("what is taken is JSON");
+            let Ok(theirs) = theirs else {
+                assert!(has_half_a_pair(data), "what is taken is JSON");
+                return;
+            };
             let [event] = delivery.events.as_slice() else { panic!("one document is one event") };
-            assert_eq!(event.digest, Digest::of_canonical_json(&theirs), "another value than serde_json reads");
+            if !rounds(data) {
+                let again = serde_json::to_vec(&theirs).expect("JSON is written");
+                let again = READER.decode(&Delivery::new(&again).request()).expect("and read again");
+                assert_eq!(event.digest, again.events[0].digest, "another value than serde_json reads");
+            }
             assert!(!shape(data).has_twice, "a key that occurs twice");
             // Numbers, which a value rounds, are taken as they are written.
             if let Ok(members) = serde_json::from_slice::<std::collections::BTreeMap<String, &RawValue>>(data)
@@ -59,6 +65,19 @@ pub fn holds(data: &[u8]) {
         },
         Err(error) => panic!("{error} is no fault of a document"),
     }
+}
+
+/// Whether it may hold the escape of half a surrogate pair, which `serde_json` does not take.
+fn has_half_a_pair(data: &[u8]) -> bool {
+    data.windows(4).any(|bytes| bytes[..2] == *b"\\u" && bytes[2].eq_ignore_ascii_case(&b'd'))
+}
+
+/// Whether it may hold a number that a float does not hold to its last digit.
+fn rounds(data: &[u8]) -> bool {
+    let is_of_number = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
+    let is_exponent = |pair: &[u8]| pair[0].is_ascii_digit() && pair[1].eq_ignore_ascii_case(&b'e');
+    data.chunk_by(|a, b| is_of_number(a) == is_of_number(b)).any(|run| run.len() > 15 && is_of_number(&run[0]))
+        || data.windows(2).any(is_exponent)
 }
 
 /// What a value does not show.

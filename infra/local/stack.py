@@ -94,6 +94,7 @@ def hookbox_variables(outputs: dict[str, str]) -> dict[str, str]:
         "HOOKBOX_SHARDS": outputs["ShardCount"],
         "HOOKBOX_WORK_QUEUE_URL": outputs["WorkQueueUrl"],
         "HOOKBOX_DEAD_LETTER_QUEUE_URL": outputs["DeadLetterQueueUrl"],
+        "HOOKBOX_WORKER_LOG_GROUP": outputs["WorkerLogGroup"],
     }
 
 

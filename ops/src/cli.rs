@@ -11,18 +11,24 @@ use clap::{CommandFactory, Parser, Subcommand};
 use hookbox_runtime::{Documents, Https, SystemClock, SystemRandom};
 
 use crate::apply::{self, ApplyArgs};
+use crate::cleanup::{self, CleanupArgs};
 use crate::decode::{self, DecodeArgs};
-use crate::dlq::{self, DlqListArgs};
+use crate::dlq::{self, DlqDrainArgs, DlqListArgs, DlqShowArgs};
 use crate::doctor::{self, DoctorArgs};
+use crate::erase::{self, EraseArgs};
+use crate::export::{self, ExportArgs};
 use crate::failure::{Answer, Failure, Trouble};
 use crate::jobs::{self, DismissArgs, FailedArgs, JobsListArgs, JobsShowArgs, ReplayArgs, Surroundings};
 use crate::local;
 use crate::pauses::{self, PauseArgs, PausesListArgs, ResumeArgs};
 use crate::providers::{self, ProvidersArgs};
+use crate::rebuild::{self, RebuildArgs};
 use crate::receipts::{self, ListArgs, ShowArgs, TimelineArgs};
 use crate::rehearse::{self, RehearseArgs};
 use crate::sandbox::{self, SandboxArgs};
 use crate::send::{self, SendArgs};
+use crate::stats::{self, StatsArgs};
+use crate::tail::{self, TailArgs};
 use crate::terminal::{Colour, Format, Terminal};
 use crate::verify::{self, VerifyArgs};
 
@@ -59,6 +65,14 @@ fn names_an_output(error: &clap::Error) -> bool {
     };
     let outputs = ["--table ", "--url ", "--dead-letter-queue-url "];
     missing.iter().any(|argument| outputs.iter().any(|output| argument.starts_with(output)))
+}
+
+/// What was given in the place of a reference to a secret may be the secret: it is not repeated.
+fn hide_secret(error: &mut clap::Error) {
+    let argument = error.get(ContextKind::InvalidArg).map(ToString::to_string).unwrap_or_default();
+    if argument.contains("secret") {
+        error.insert(ContextKind::InvalidValue, ContextValue::String("…".to_owned()));
+    }
 }
 
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -106,7 +120,7 @@ enum Command {
     #[command(subcommand)]
     Jobs(Jobs),
     Failed(FailedArgs),
-    /// Look at what waits for a person
+    /// Look at what waits for a person, and clear away what does not any more
     #[command(subcommand)]
     Dlq(Dlq),
     Replay(ReplayArgs),
@@ -116,6 +130,12 @@ enum Command {
     /// Look at what is paused
     #[command(subcommand)]
     Pauses(PausesCommand),
+    Stats(StatsArgs),
+    Tail(TailArgs),
+    Export(ExportArgs),
+    Rebuild(RebuildArgs),
+    Erase(EraseArgs),
+    Cleanup(CleanupArgs),
     Doctor(DoctorArgs),
     Sandbox(SandboxArgs),
     Rehearse(RehearseArgs),
@@ -143,6 +163,8 @@ enum Jobs {
 #[derive(Debug, Subcommand)]
 enum Dlq {
     List(DlqListArgs),
+    Show(DlqShowArgs),
+    Drain(DlqDrainArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -158,7 +180,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
-        Err(error) => {
+        Err(mut error) => {
+            hide_secret(&mut error);
             // Help that nobody reads to its end is no failure.
             let _ = error.print();
             if error.kind() == ErrorKind::MissingRequiredArgument && names_an_output(&error) {
@@ -189,7 +212,7 @@ fn run_locally(arguments: &[OsString]) -> Result<ExitCode, Failure> {
     let mut command = local::command(&program, arguments.get(1..).unwrap_or_default(), &directory, names)?;
     // On Unix this process becomes the other one, so that signals and the terminal are its own.
     #[cfg(unix)]
-    return Err(std::os::unix::process::CommandExt::exec(&mut command)).map_err(failed);
+    return Err(failed(std::os::unix::process::CommandExt::exec(&mut command)));
     #[cfg(not(unix))]
     {
         let code = command.status().map_err(failed)?.code().and_then(|code| u8::try_from(code).ok());
@@ -216,12 +239,27 @@ async fn run(cli: Cli) -> Result<Answer, Failure> {
         Command::Jobs(Jobs::List(args)) => jobs::list(&args, clock, &mut terminal).await,
         Command::Jobs(Jobs::Show(args)) => jobs::show(&args, &mut terminal).await,
         Command::Failed(args) => jobs::failed(&args, clock, &mut terminal).await,
-        Command::Dlq(Dlq::List(args)) => dlq::run(&args, &mut terminal).await,
+        Command::Dlq(Dlq::List(args)) => dlq::list(&args, surroundings(&clock), &mut terminal).await,
+        Command::Dlq(Dlq::Show(args)) => dlq::show(&args, surroundings(&clock), &mut terminal).await,
+        Command::Dlq(Dlq::Drain(args)) => dlq::drain(&args, surroundings(&clock), &mut terminal).await,
         Command::Replay(args) => jobs::replay(&args, surroundings(&clock), &mut terminal).await,
         Command::Dismiss(args) => jobs::dismiss(&args, surroundings(&clock), &mut terminal).await,
         Command::Pause(args) => pauses::pause(&args, clock, &mut terminal).await,
         Command::Resume(args) => pauses::resume(&args, clock, &mut terminal).await,
         Command::Pauses(PausesCommand::List(args)) => pauses::list(&args, &mut terminal).await,
+        Command::Stats(args) => stats::run(&args, clock, &mut terminal).await,
+        Command::Tail(args) => {
+            let sleep = SharedAsyncSleep::new(TokioSleep::new());
+            let around = tail::Surroundings { clock: clock.as_ref(), sleep, stop: Box::pin(interrupted()) };
+            tail::run(&args, around, &mut terminal).await
+        }
+        Command::Export(args) => export::run(&args, surroundings(&clock), &mut terminal).await,
+        Command::Rebuild(args) => {
+            let secrets = args.table.aws.secrets(clock.clone()).await;
+            rebuild::run(&args, &secrets, surroundings(&clock), &mut terminal).await
+        }
+        Command::Erase(args) => erase::run(&args, surroundings(&clock), &mut terminal).await,
+        Command::Cleanup(args) => cleanup::run(&args, clock, &mut terminal).await,
         Command::Doctor(args) => doctor::run(&args, clock, &mut terminal).await,
         Command::Rehearse(args) => {
             let sleep = SharedAsyncSleep::new(TokioSleep::new());
@@ -237,15 +275,18 @@ async fn run(cli: Cli) -> Result<Answer, Failure> {
     }
 }
 
-/// What surrounds a bulk operation of this process.
+/// What surrounds a longer operation of this process.
 fn surroundings(clock: &SystemClock) -> Surroundings<'_> {
-    let stop = async {
-        if tokio::signal::ctrl_c().await.is_err() {
-            // Nobody can stop it then.
-            std::future::pending::<()>().await;
-        }
-    };
-    Surroundings { clock, random: &SystemRandom, sleep: SharedAsyncSleep::new(TokioSleep::new()), stop: Box::pin(stop) }
+    let sleep = SharedAsyncSleep::new(TokioSleep::new());
+    Surroundings { clock, random: &SystemRandom, sleep, stop: Box::pin(interrupted()) }
+}
+
+/// Ends at Ctrl-C.
+async fn interrupted() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        // Nobody can stop it then.
+        std::future::pending::<()>().await;
+    }
 }
 
 #[cfg(test)]
@@ -255,6 +296,54 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    /// The commands of a page: its indented lines, and those of fenced blocks, that begin with `hookbox`.
+    fn commands(page: &str) -> Vec<String> {
+        let page = page.split("\\\n").map(str::trim).collect::<Vec<_>>().join(" ");
+        let lines = page.lines().map(str::trim).filter(|line| line.starts_with("hookbox "));
+        // What follows two blanks says what the command does.
+        lines.map(|line| line.split("  ").next().unwrap_or_default().to_owned()).collect()
+    }
+
+    /// The words of a command as a shell gives them, with something in the place of what a reader puts in.
+    fn words(command: &str) -> Vec<String> {
+        let (receipt, hidden) = ("ab".repeat(32), "\u{0}");
+        let command = command
+            .replace("<job|message>", "<job>")
+            .replace("<job>", &format!("{receipt}:deliver:v1"))
+            .replace("<receipt>", &receipt)
+            .replace("<bulk>", "replay-20261130-0c0ffee0")
+            .replace('…', "x")
+            .replace('\'', "\"");
+        let quoted = command.split('"').enumerate();
+        let quoted = quoted.map(|(n, part)| if n % 2 == 1 { part.replace(' ', hidden) } else { part.to_owned() });
+        let command = quoted.collect::<String>();
+        command.split_whitespace().map(|word| word.replace(hidden, " ")).collect()
+    }
+
+    #[test]
+    fn every_command_of_the_docs_is_one_that_exists() {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+        let mut pages = vec![format!("{root}/README.md")];
+        for entry in std::fs::read_dir(format!("{root}/docs")).unwrap() {
+            pages.extend(entry.unwrap().path().to_str().filter(|path| path.ends_with(".md")).map(str::to_owned));
+        }
+        let mut count = 0;
+        for page in pages {
+            for command in commands(&std::fs::read_to_string(&page).unwrap()) {
+                count += 1;
+                let (command, goes_on) =
+                    command.strip_suffix(" …").map_or((&*command, false), |command| (command, true));
+                let Err(error) = Cli::try_parse_from(words(command)) else { continue };
+                // What the environment gives is not said each time.
+                let is_incomplete = error.kind() == ErrorKind::MissingRequiredArgument;
+                let is_left_out = is_incomplete && (goes_on || names_an_output(&error));
+                let is_help = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+                assert!(is_left_out || is_help, "{page}: {command}\n{error}");
+            }
+        }
+        assert!(count > 20, "{count} commands were found");
     }
 
     #[test]
@@ -276,11 +365,19 @@ mod tests {
             &["jobs", "show"],
             &["failed"],
             &["dlq", "list"],
+            &["dlq", "show"],
+            &["dlq", "drain"],
             &["replay"],
             &["dismiss"],
             &["pause"],
             &["resume"],
             &["pauses", "list"],
+            &["stats"],
+            &["tail"],
+            &["export"],
+            &["rebuild"],
+            &["erase"],
+            &["cleanup"],
             &["doctor"],
             &["sandbox"],
             &["rehearse"],

@@ -8,28 +8,43 @@ use crate::connection::{Aws, ByArgs, Table};
 use crate::failure::{Failure, Trouble};
 use crate::terminal::Terminal;
 
-/// How a change is written.
-#[derive(Clone, Debug, clap::Args)]
-pub struct WriteArgs {
+/// Whether it is asked before something is changed.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct AskArgs {
     /// Write without asking
     #[arg(long, short)]
     pub yes: bool,
     /// Show what would be done and write nothing
     #[arg(long, conflicts_with = "yes")]
     pub dry_run: bool,
+}
+
+/// How a change is written.
+#[derive(Clone, Debug, clap::Args)]
+pub struct WriteArgs {
+    /// Whether it is asked before.
+    #[command(flatten)]
+    pub ask: AskArgs,
     /// Who does it.
     #[command(flatten)]
     pub by: ByArgs,
 }
 
-impl WriteArgs {
+impl AskArgs {
     /// What the flags mean.
-    pub fn intent(&self) -> Intent {
+    pub fn intent(self) -> Intent {
         match (self.dry_run, self.yes) {
             (true, _) => Intent::DryRun,
             (false, true) => Intent::Write,
             (false, false) => Intent::Ask,
         }
+    }
+}
+
+impl WriteArgs {
+    /// What the flags mean.
+    pub fn intent(&self) -> Intent {
+        self.ask.intent()
     }
 }
 

@@ -72,8 +72,17 @@ impl Columns {
     }
 }
 
+/// A line by itself, of a list that grows while it is read: each cell takes at least as many characters as it is given.
+pub fn line<const N: usize>(cells: &[(Cell, usize); N], terminal: &Terminal) -> String {
+    let painted = cells.iter().map(|(cell, width)| {
+        let room = width.saturating_sub(cell.text.chars().count());
+        format!("{}{}", terminal.paint(cell.tone, &cell.text), " ".repeat(room))
+    });
+    painted.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+}
+
 /// The text with every character spelt out that a terminal obeys instead of showing it.
-fn harmless(text: String) -> String {
+pub(crate) fn harmless(text: String) -> String {
     if !text.contains(is_obeyed) {
         return text;
     }
@@ -104,6 +113,13 @@ mod tests {
         let mut columns = Columns::default();
         columns.row(["a\u{1b}[2Jb\r\nc".into(), "evt_\u{202e}1\u{9b}".into(), "schön שלום".into()]);
         assert_eq!(columns.lines(&terminal), ["a\\u{1b}[2Jb\\u{d}\\u{a}c  evt_\\u{202e}1\\u{9b}  schön שלום"]);
+    }
+
+    #[test]
+    fn a_line_by_itself_leaves_the_room_that_others_will_need() {
+        let (terminal, _) = terminal(Format::Table);
+        let cells = [("a".into(), 3), ("grüße".into(), 7), ("b\n".into(), 4), ("".into(), 9)];
+        assert_eq!(line(&cells, &terminal), "a    grüße    b\\u{a}");
     }
 
     #[test]

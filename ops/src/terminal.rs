@@ -137,6 +137,16 @@ impl Terminal {
         style.map_or_else(|_| ProgressBar::hidden(), |style| bar.with_style(style))
     }
 
+    /// Shows how far long work has come whose end nobody knows.
+    pub fn counter(&self, done: &'static str) -> ProgressBar {
+        if !self.watched {
+            return ProgressBar::hidden();
+        }
+        let style = ProgressStyle::with_template("{spinner} {pos} {msg}");
+        let bar = ProgressBar::new_spinner().with_message(done);
+        style.map_or_else(|_| ProgressBar::hidden(), |style| bar.with_style(style))
+    }
+
     /// Asks a person; `None` when there is none. Only `y` and `yes` are a yes.
     pub fn confirm(&mut self, question: &str) -> io::Result<Option<bool>> {
         let Some(answers) = &mut self.answers else { return Ok(None) };

@@ -1,11 +1,16 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 //! What the tests of this crate share: a terminal that remembers what was written to it.
 
+mod cbor;
+pub(crate) mod cloudwatch;
+
 use std::io::{self, Cursor, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use std::time::Duration;
 
+use aws_smithy_async::rt::sleep::{AsyncSleep, SharedAsyncSleep, Sleep};
 use hookbox_core::digest::Digest;
 use hookbox_core::event::{Disposition, Event, Identity, Payload};
 use hookbox_core::integration::Integration;
@@ -13,7 +18,7 @@ use hookbox_core::key::{JobKey, ReceiptId};
 use hookbox_core::outcome::{ErrorText, Report};
 use hookbox_core::receipt::{Arrival, Folder};
 use hookbox_core::retry::Jitter;
-use hookbox_core::surroundings::Clock as _;
+use hookbox_core::surroundings::{Clock as _, Random};
 use hookbox_core::time::Timestamp;
 use hookbox_core::transition::claim::{Claim, Claimed, claim};
 use hookbox_core::transition::finish::{Finish, finish};
@@ -25,6 +30,8 @@ use crate::config::ConfigFile;
 use crate::config::source::Source;
 
 use crate::connection::Table;
+use crate::deed::{Author, Intent};
+use crate::jobs::{Decision, Surroundings, Verb};
 use crate::terminal::{Format, Terminal};
 
 /// What a command wrote.
@@ -97,7 +104,46 @@ pub(crate) fn clock() -> TestClock {
 
 /// An empty table on this clock.
 pub(crate) async fn table(clock: &TestClock) -> Table {
-    Table::new(TestTable::on(clock).await.ledger(), "hookbox", "in eu-west-1")
+    stored(clock).await.1
+}
+
+/// An empty table on this clock, with what it is stored in.
+pub(crate) async fn stored(clock: &TestClock) -> (TestTable, Table) {
+    let storage = TestTable::on(clock).await;
+    let table = Table::new(storage.ledger(), "hookbox", "in eu-west-1");
+    (storage, table)
+}
+
+/// Always the same number.
+#[derive(Debug)]
+pub(crate) struct Seven;
+
+impl Random for Seven {
+    fn next_u64(&self) -> u64 {
+        7
+    }
+}
+
+/// Time passes at once, on the clock of the test.
+#[derive(Clone, Debug)]
+pub(crate) struct Passing(pub(crate) TestClock);
+
+impl AsyncSleep for Passing {
+    fn sleep(&self, duration: Duration) -> Sleep {
+        self.0.advance(duration);
+        Sleep::new(std::future::ready(()))
+    }
+}
+
+/// What surrounds long work on this clock; somebody wants it to stop when it asks for the `stop_after`th time.
+pub(crate) fn surroundings(clock: &TestClock, stop_after: usize) -> Surroundings<'_> {
+    let asked = AtomicUsize::new(0);
+    let stop = std::future::poll_fn(move |_| {
+        let asked = asked.fetch_add(1, Ordering::Relaxed) + 1;
+        if asked >= stop_after { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+    });
+    let sleep = SharedAsyncSleep::new(Passing(clock.clone()));
+    Surroundings { clock, random: &Seven, sleep, stop: Box::pin(stop) }
 }
 
 /// stripe/demo with the operations `deliver` (by key) and `audit` (nothing makes it repeatable).
@@ -153,7 +199,12 @@ pub(crate) fn event(id: &str, kind: &str) -> Event {
 
 /// Commits the event as one that arrives now.
 pub(crate) async fn ingest(event: &Event, table: &Table, clock: &TestClock) -> ReceiptId {
-    let folder = Folder::open(event, &integration(), arrival("first", "req-1", clock), None);
+    ingest_of(&integration(), event, table, clock).await
+}
+
+/// Commits the event as one of this connection that arrives now.
+pub(crate) async fn ingest_of(integration: &Integration, event: &Event, table: &Table, clock: &TestClock) -> ReceiptId {
+    let folder = Folder::open(event, integration, arrival("first", "req-1", clock), None);
     table.ledger.ingest(&folder, &event.payload, clock.now().plus(Duration::from_secs(5))).await.unwrap();
     folder.receipt.id
 }
@@ -190,6 +241,16 @@ pub(crate) async fn attempt(key: &JobKey, report: &Report, table: &Table, clock:
     let schedule = &integration.operation(&key.operation).unwrap().schedule;
     let finished = finish(before, Finish { now: clock.now(), report, schedule, jitter: Jitter(0) }).unwrap();
     table.ledger.write_job(&loaded, before, &finished).await.unwrap();
+}
+
+/// A person asks for the effect of a job as a new one; gives the key of its new version.
+pub(crate) async fn new_version(key: &JobKey, table: &Table, clock: &TestClock) -> JobKey {
+    let (mut terminal, _) = terminal(Format::Table);
+    let author = Author::Named("jane".to_owned());
+    let decision =
+        Decision { job: key, verb: Verb::NewVersion, reason: "a second one is needed", intent: Intent::Write, author };
+    decision.carry_out(table, clock, &mut terminal).await.unwrap();
+    key.following().unwrap()
 }
 
 /// An operation of stripe/demo, which is configured.

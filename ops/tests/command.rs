@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Output, Stdio};
 
 /// The command with nothing of the caller's environment that it could act on.
@@ -95,6 +95,19 @@ fn what_an_output_of_the_stack_gives_is_said_with_the_command_that_fetches_it() 
 }
 
 #[test]
+fn a_secret_in_the_place_of_its_reference_is_not_repeated() {
+    for arguments in [
+        &["send", "stripe", "--account", "a", "--url", "http://127.0.0.1:9", "--secret", "whsec_c2VjcmV0"][..],
+        &["sandbox", "--secret=whsec_c2VjcmV0"],
+        &["verify", "--provider", "stripe", "--body", "b", "--secret-from", "whsec_c2VjcmV0"],
+    ] {
+        let (code, _, err) = ended(&mut hookbox(arguments));
+        assert_eq!(code, 2, "{arguments:?}");
+        assert!(err.contains("--secret") && !err.contains("c2VjcmV0"), "{err}");
+    }
+}
+
+#[test]
 fn an_address_that_holds_the_path_already_is_refused_with_the_one_that_is_meant() {
     let send = |url: &str| {
         let arguments = ["send", "stripe", "--account", "a", "--secret", "env:NOT_SET", "--url", url];
@@ -148,6 +161,27 @@ fn the_sandbox_says_where_it_listens_and_ends_when_it_is_told() {
         assert_eq!(status.code(), Some(0), "{signal}: {notes}");
         assert_eq!(notes, "no --secret: signatures are not verified\n0 calls, 0 effects, 0 refused\n");
     }
+}
+
+#[test]
+fn what_is_followed_ends_when_it_is_told_even_while_the_table_does_not_answer() {
+    let table = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", table.local_addr().unwrap());
+    let child = hookbox(&["tail", "-f", "--table", "hookbox", "--region", "eu-central-1", "--endpoint-url", &endpoint])
+        .envs([("AWS_ACCESS_KEY_ID", "test"), ("AWS_SECRET_ACCESS_KEY", "test")])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It listens to signals before it reads.
+    let silent = table.accept().unwrap();
+    let told = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(told.success());
+    let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+    drop(silent);
+    let notes = String::from_utf8(stderr).unwrap();
+    assert_eq!((status.code(), stdout.len()), (Some(0), 0), "{notes}");
+    assert!(notes.starts_with("how attempts end is not shown") && notes.lines().count() == 1, "{notes}");
 }
 
 #[test]

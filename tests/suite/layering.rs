@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use cargo_metadata::{DependencyKind, MetadataCommand, PackageId};
 
-const PURE: [&str; 2] = ["hookbox-core", "hookbox-providers"];
+const PURE: [&str; 3] = ["hookbox-core", "hookbox-providers", "hookbox-destination"];
 
 /// Whether a pure crate must not reach this one, however far down.
 fn performs_io(name: &str) -> bool {

@@ -104,15 +104,15 @@ impl Intake<'_> {
         Ok(outcomes.buffered(PARALLEL_TRANSACTIONS).filter_map(std::future::ready).collect().await)
     }
 
-    /// Those of a large delivery that are stored already. A weak identity is believed for a while only, and is left to the
+    /// Those of a large delivery that are stored already. A weak identity that is not believed any more is left to the
     /// commit.
     async fn known(&self, events: &[Event], firsts: &[usize]) -> Result<HashMap<usize, Stored>, NotStored> {
         if firsts.len() < LOOK_UP_FROM {
             return Ok(HashMap::new());
         }
         let Integration { provider, account, .. } = self.integration;
-        let strong = firsts.iter().filter(|place| events[**place].weak.is_none());
-        let places: HashMap<ReceiptId, usize> = strong
+        let places: HashMap<ReceiptId, usize> = firsts
+            .iter()
             .map(|place| (ReceiptId::derive(provider, account, &events[*place].identity, None), *place))
             .collect();
         let ids: Vec<ReceiptId> = places.keys().copied().collect();
@@ -124,7 +124,9 @@ impl Intake<'_> {
             .try_collect()
             .await?;
         let stored = known.into_iter().flatten().filter_map(|(id, receipt)| {
-            Some((*places.get(&id)?, Stored { id, event_digest: receipt.event_digest, created: None }))
+            let place = *places.get(&id)?;
+            let is_another = receipt.window_has_passed(events[place].weak, self.arrival.at);
+            (!is_another).then_some((place, Stored { id, event_digest: receipt.event_digest, created: None }))
         });
         Ok(stored.collect())
     }

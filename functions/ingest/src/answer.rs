@@ -1,14 +1,12 @@
 //! What the provider is told. Nothing of the delivery is echoed.
 
+use std::time::Duration;
+
 use hookbox_core::key::ReceiptId;
 use hookbox_providers::{Answer, Refusal};
 use lambda_http::http::{HeaderName, HeaderValue, StatusCode, header};
 use lambda_http::{Body, Response};
 use serde_json::{Value, json};
-
-/// How long a provider is asked to wait after a 503, in seconds. Providers that honour it come back once a short fault
-/// is over; the others follow their own schedule.
-const RETRY_AFTER_SECONDS: u64 = 5;
 
 /// What became of one event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,17 +103,17 @@ pub fn refusal(refused: &Refused) -> Response<Body> {
             (StatusCode::SERVICE_UNAVAILABLE, "not known to be stored; please deliver again".to_owned())
         }
     };
-    let mut response = respond(status, &json!({"success": false, "error": error}));
-    if status == StatusCode::SERVICE_UNAVAILABLE {
-        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS));
-    }
-    response
+    respond(status, &json!({"success": false, "error": error}))
 }
 
-/// The same, as the provider wants to be told that there is no use in delivering again. What may yet be accepted, and
-/// what was said before anything was verified, gets the ordinary answer.
-pub fn refusal_for(refused: &Refused, wanted: Option<&Refusal>) -> Response<Body> {
+/// The same, as the provider wants to be told that there is no use in delivering again, or when to; `retry_after` is for
+/// providers that honour it. Whatever else may yet be accepted, and what was said before anything was verified, gets the
+/// ordinary answer.
+pub fn refusal_for(refused: &Refused, wanted: Option<&Refusal>, retry_after: Option<Duration>) -> Response<Body> {
     let mut response = refusal(refused);
+    if let (Refused::Unavailable, Some(wait)) = (refused, retry_after) {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(wait.as_secs()));
+    }
     let permanent = matches!(refused, Refused::ForeignTenant | Refused::Malformed(_) | Refused::Unprocessable(_));
     let Some(wanted) = wanted.filter(|_| permanent) else { return response };
     if let Some(status) = wanted.status.and_then(|status| StatusCode::from_u16(status).ok()) {
@@ -154,7 +152,7 @@ mod tests {
     fn only_what_will_never_be_accepted_is_refused_as_the_provider_wants_it() {
         let wanted = Refusal { status: Some(406), headers: vec![("X-Slack-No-Retry".into(), "1".into())] };
         let of = |refused: &Refused| {
-            let response = refusal_for(refused, Some(&wanted));
+            let response = refusal_for(refused, Some(&wanted), None);
             (response.status().as_u16(), response.headers().contains_key("x-slack-no-retry"))
         };
         assert_eq!(of(&Refused::Malformed("$.a".into())), (406, true));
@@ -180,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_fault_of_ours_asks_to_come_back() {
+    fn only_a_fault_of_ours_asks_to_come_back_and_only_who_honours_it_is_told_when() {
         for (refused, status) in [
             (Refused::Unauthorized, 401),
             (Refused::ForeignTenant, 403),
@@ -191,8 +189,11 @@ mod tests {
         ] {
             let response = refusal(&refused);
             assert_eq!(response.status(), status);
-            assert_eq!(response.headers().contains_key(header::RETRY_AFTER), status == 503);
+            assert!(!response.headers().contains_key(header::RETRY_AFTER));
             assert_eq!(body(&response)["success"], false);
+            let response = refusal_for(&refused, None, Some(Duration::from_secs(5)));
+            let wait = response.headers().get(header::RETRY_AFTER).map(|value| value.to_str().expect("a number"));
+            assert_eq!(wait, (status == 503).then_some("5"));
         }
     }
 }

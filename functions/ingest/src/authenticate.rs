@@ -34,6 +34,9 @@ pub enum Untrusted {
     /// The scheme needs a document that could not be fetched.
     #[error("a document that verification needs could not be fetched")]
     NotFetched(#[source] FetchError),
+    /// A document that the request names could not be fetched: whoever sends it chooses the name.
+    #[error("a document that the request names could not be fetched")]
+    NamedNotFetched(#[source] FetchError),
     /// The scheme asks for more documents than any needs.
     #[error("verification asks for one document after the other")]
     TooManyDocuments,
@@ -70,14 +73,14 @@ pub enum Trusted {
     },
 }
 
-/// A document that the sender names, and that its host does not have, was never anybody's, and an alarm for everybody who
-/// names one would be theirs to ring. Whatever else the host answers may pass, and so does the absence of what the
-/// provider always `published`.
+/// A document that the sender names, and that its host does not have, was never anybody's. Whatever else the host answers
+/// may pass, and so does the absence of what the provider always `published`. An alarm for everybody who names a host that
+/// nobody has would be theirs to ring.
 fn unfetched(error: FetchError, published: bool) -> Untrusted {
-    if error.is_absence() && !published {
-        Untrusted::Invalid(Reason::NoSuchDocument)
-    } else {
-        Untrusted::NotFetched(error)
+    match published {
+        true => Untrusted::NotFetched(error),
+        false if error.is_absence() => Untrusted::Invalid(Reason::NoSuchDocument),
+        false => Untrusted::NamedNotFetched(error),
     }
 }
 

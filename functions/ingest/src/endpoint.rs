@@ -22,6 +22,8 @@ pub struct Endpoint {
     pub profile: Configured,
     /// How long the provider waits for an answer, where that is known.
     pub response_budget: Option<Duration>,
+    /// How long the provider is asked to wait after a 503, where it honours that.
+    pub retry_after: Option<Duration>,
 }
 
 /// Why there is no endpoint to use.
@@ -103,12 +105,12 @@ impl Endpoints {
 }
 
 fn open(integration: Integration, profile: &Profile) -> Result<Endpoint, EndpointError> {
-    let response_budget = profile.response_budget();
+    let (response_budget, retry_after) = (profile.response_budget(), profile.retry_after());
     let profile = profile.configure(integration.variant.as_deref(), integration.verify.as_ref()).map_err(broken)?;
     if profile.requires_tenants() && integration.tenants.is_empty() {
         return Err(EndpointError::NoTenants);
     }
-    Ok(Endpoint { integration, profile, response_budget })
+    Ok(Endpoint { integration, profile, response_budget, retry_after })
 }
 
 fn broken(error: ProfileError) -> EndpointError {

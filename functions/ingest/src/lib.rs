@@ -74,7 +74,7 @@ impl Ingest {
         let deadline = endpoint.response_budget.map_or(deadline, |budget| deadline.min(now.plus(budget)));
         let response = match self.receive(&endpoint, &incoming, &report, now, deadline).await {
             Ok(response) => response,
-            Err(refused) => refusal_for(&refused, endpoint.profile.refusal()),
+            Err(refused) => refusal_for(&refused, endpoint.profile.refusal(), endpoint.retry_after),
         };
         let took = self.clock.now().since(now).as_millis();
         report.answered(response.status().as_str(), u64::try_from(took).unwrap_or(u64::MAX));
@@ -120,6 +120,9 @@ impl Ingest {
         }
         let mut delivery = endpoint.profile.decode(&delivered).map_err(|error| report.undecodable(&error))?;
         let came = delivery.events.len();
+        if came == 0 {
+            return Ok(acknowledge(endpoint, &delivered, &[]));
+        }
         delivery.events.retain(|event| endpoint.integration.takes_tenant(event.tenant.as_deref()));
         if delivery.events.len() < came {
             report.foreign_tenants(came - delivery.events.len());

@@ -86,6 +86,12 @@ impl EndpointReport<'_> {
                 metrics.count(Metric::VerificationFailed, &dimensions, 1);
                 Refused::Unauthorized
             }
+            Untrusted::NamedNotFetched(error) => {
+                tracing::warn!(request_id, provider, account, error = chain(error), "a named document was not fetched");
+                let dimensions = [(Dimension::Provider, *provider), (Dimension::Reason, "not-fetched")];
+                metrics.count(Metric::VerificationFailed, &dimensions, 1);
+                Refused::Unavailable
+            }
             Untrusted::Misconfigured(_)
             | Untrusted::SecretUnreadable { .. }
             | Untrusted::SecretsTooSlow

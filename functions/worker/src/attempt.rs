@@ -6,9 +6,9 @@ use hookbox_core::integration::{Operation as OperationConfig, Target};
 use hookbox_core::limits::CLAIM_MARGIN;
 use hookbox_core::outcome::{Outcome, Report};
 use hookbox_core::transition::reconcile::absent;
+use hookbox_destination::Facts;
 use hookbox_ledger::LedgerError;
 
-use crate::facts::Facts;
 use crate::job::{Ending, Returned, Run};
 use crate::operation::{Asked, Call, Linked, Question, misconfigured};
 use crate::settle::{Acted, Taken};

@@ -272,7 +272,12 @@ impl<'a> Run<'a> {
     }
 
     pub(crate) fn held(&self, job: &Job) -> Ending {
-        tracing::info!(receipt = %job.key.receipt, operation = %job.key.operation, "held");
+        tracing::info!(
+            receipt = %job.key.receipt, operation = %job.key.operation, job = %job.key, provider = %job.provider,
+            account = %job.account, kind = job.kind, attempt = job.attempts_total, outcome = "held",
+            status = Status::Held.as_str(),
+            "held"
+        );
         self.worker.metrics.count(Metric::JobsHeld, &[(Dimension::Provider, job.provider.as_str())], 1);
         Ending::Written(Status::Held)
     }

@@ -38,12 +38,9 @@ mod job;
 mod attempt;
 mod settle;
 
-mod facts;
 pub mod operation;
-mod outgoing;
 
 pub use batch::{Batch, BatchResponse};
 pub use builder::{BuildError, Builder, Surroundings, Worker};
-pub use facts::Facts;
+pub use hookbox_destination::{Facts, InvalidSigningSecret, signature};
 pub use operation::{Asked, Call, Operation, Question};
-pub use outgoing::{InvalidSigningSecret, signature};

@@ -129,7 +129,8 @@ impl Run<'_> {
         let ms = result.map_or(0, |result| u64::try_from(result.took.as_millis()).unwrap_or(u64::MAX));
         let outcome = result.map_or("given-back", |result| outcome_name(result.outcome));
         tracing::info!(
-            receipt = %key.receipt, operation = %key.operation, attempt = job.attempts_total, outcome,
+            receipt = %key.receipt, operation = %key.operation, job = %key, provider = %job.provider,
+            account = %job.account, kind = job.kind, attempt = job.attempts_total, outcome,
             status = job.status().as_str(), code = %report.code, ms,
             "attempt ended"
         );
@@ -138,6 +139,11 @@ impl Run<'_> {
         let by = [(Dimension::Provider, job.provider.as_str()), operation, (Dimension::Outcome, outcome)];
         metrics.count(Metric::Attempts, &by, 1);
         metrics.measure(Metric::AttemptDuration, &[operation], ms);
+        if let State::Completed { at } = job.state {
+            let took = u64::try_from(at.since(job.received_at).as_millis()).unwrap_or(u64::MAX);
+            let of = [(Dimension::Provider, job.provider.as_str()), (Dimension::Account, job.account.as_str())];
+            metrics.measure(Metric::CompletionDuration, &of, took);
+        }
         self.written(job);
     }
 

@@ -145,10 +145,9 @@ impl TableArgs {
 }
 
 impl Aws {
-    /// A way to another place than the one that the configuration leads to.
-    #[cfg(test)]
-    pub(crate) fn of(config: SdkConfig, endpoint: &str) -> Self {
-        Self { config: config.into_builder().endpoint_url(endpoint).build(), endpoint: Some(endpoint.to_owned()) }
+    /// A way of the caller's own; `endpoint` is the address of a local AWS.
+    pub fn of(config: SdkConfig, endpoint: Option<String>) -> Self {
+        Self { config, endpoint }
     }
 
     /// The ledger on the table of this name, whose indexes are spread over `shards`; nothing is asked for yet.
@@ -251,6 +250,17 @@ impl Table {
     }
 }
 
+impl Table {
+    /// Like [`failure`](Self::failure); `actions` are the IAM actions that it takes, named where one is not allowed.
+    pub fn failure_of(&self, attempted: &str, actions: &str, error: &LedgerError) -> Failure {
+        let failure = self.failure(attempted, error);
+        match error {
+            LedgerError::Refused { code, .. } if is_a_refusal(code) => failure.advise(format!("it takes {actions}")),
+            _ => failure,
+        }
+    }
+}
+
 impl NamedQueue {
     /// A queue under the place by which people know it.
     pub fn new(queue: Queue, place: &str) -> Self {
@@ -315,6 +325,28 @@ mod tests {
 
     fn reached(why: &str, place: &str) -> String {
         reach(&|why| Trouble::new("read the table", why), why, place).to_string()
+    }
+
+    /// A table and a queue that the caller may do nothing with.
+    #[tokio::test]
+    async fn what_is_denied_is_answered_with_the_iam_action_of_what_was_attempted() {
+        let config = hookbox_ledger::test_support::TestTable::start().await.config();
+        let aws = Aws::of(config, None);
+        let table = aws.table("hookbox", Shards::new(4).unwrap()).unwrap();
+        let denied = |action: Option<&str>| LedgerError::Refused {
+            code: "AccessDeniedException".to_owned(),
+            action: action.map(str::to_owned),
+            source: "User: jane is not authorized to perform: dynamodb:UpdateItem".into(),
+        };
+        let queue = aws.queue("https://sqs.eu-central-1.amazonaws.com/1/dead").unwrap();
+        let of_queue = |code: &str| QueueError::Denied { code: code.to_owned(), action: "sqs:DeleteMessage" };
+        let said = [
+            table.failure("replay the job", &denied(Some("dynamodb:UpdateItem"))).to_string(),
+            table.failure("replay the job", &denied(None)).to_string(),
+            queue.failure("delete a message", &of_queue("AccessDenied")).to_string(),
+            queue.failure("delete a message", &of_queue("InvalidClientTokenId")).to_string(),
+        ];
+        insta::assert_snapshot!(said.join("\n"));
     }
 
     #[test]

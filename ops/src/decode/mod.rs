@@ -135,11 +135,15 @@ impl Line {
 fn readable(identity: &Identity) -> String {
     match identity {
         Identity::ProviderEvent { event_id } => event_id.clone(),
-        Identity::LeadEvent { resource, kind, version } => {
-            let version = version.iter().flat_map(|version| [":", version]);
-            [resource, ":", kind].into_iter().chain(version).collect()
+        Identity::LeadEvent { tenant, resource, kind, version } => {
+            let parts = [tenant.as_deref(), Some(resource), Some(kind), version.as_deref()];
+            parts.into_iter().flatten().collect::<Vec<_>>().join(":")
         }
-        Identity::Content { digest } => format!("content:{digest}"),
+        Identity::Content { tenant, kind, version, digest } => {
+            let digest = digest.to_string();
+            let parts = [Some("content"), tenant.as_deref(), Some(kind), version.as_deref(), Some(&digest)];
+            parts.into_iter().flatten().collect::<Vec<_>>().join(":")
+        }
     }
 }
 

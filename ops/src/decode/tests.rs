@@ -83,7 +83,12 @@ fn an_event_is_shown_with_its_identity_and_key() {
         profiles: ProfilesArgs { profiles: Some(folder.path().to_owned()) },
         ..arguments("acme", &body, &[])
     };
-    insta::assert_snapshot!(decoded(&args).1.out());
+    // People and programs get the same.
+    for format in [Format::Table, Format::Json, Format::Jsonl] {
+        let (mut terminal, captured) = terminal(format);
+        run(&args, &mut terminal).unwrap();
+        insta::assert_snapshot!(format!("decoded_{format:?}"), captured.out());
+    }
 
     // Without an id only a profile that says so guesses.
     std::fs::write(&body, r#"{"type":"contact.created"}"#).unwrap();
@@ -94,15 +99,17 @@ fn an_event_is_shown_with_its_identity_and_key() {
 
 #[test]
 fn identities_are_readable() {
-    let lead = |version: Option<&str>| Identity::LeadEvent {
+    let lead = |tenant: Option<&str>, version: Option<&str>| Identity::LeadEvent {
+        tenant: tenant.map(str::to_owned),
         resource: "lead_1".into(),
         kind: "created".into(),
         version: version.map(str::to_owned),
     };
-    assert_eq!(readable(&lead(None)), "lead_1:created");
-    assert_eq!(readable(&lead(Some("7"))), "lead_1:created:7");
+    assert_eq!(readable(&lead(None, None)), "lead_1:created");
+    assert_eq!(readable(&lead(Some("biz"), Some("7"))), "biz:lead_1:created:7");
     let digest = hookbox_core::digest::Digest::of(b"x");
-    assert_eq!(readable(&Identity::Content { digest }), format!("content:{digest}"));
+    let content = Identity::Content { tenant: Some("page".into()), kind: "feed".into(), version: None, digest };
+    assert_eq!(readable(&content), format!("content:page:feed:{digest}"));
 }
 
 #[test]

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::io;
 
+use futures_util::future::BoxFuture;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use hookbox_core::job::{Job, State, Status};
 use hookbox_core::key::{JobKey, ReceiptId};
 use hookbox_core::outcome::ErrorText;
 use hookbox_core::time::Timestamp;
-use hookbox_ledger::OpenQuery;
 use hookbox_queue::Received;
 use serde::Serialize;
 
@@ -17,19 +17,21 @@ use crate::connection::{NamedQueue, Table};
 use crate::failure::Failure;
 use crate::layout::{Cell, Columns, count};
 use crate::pauses::{self, PauseLine, Pauses};
-use crate::search::FAR;
+use crate::search::jobs::{FoundJob, JobFilter, JobSearch};
+use crate::search::range::Range;
+use crate::search::{ConnectionArgs, FAR};
 use crate::terminal::{Format, Terminal, Tone};
 
 /// Folders that are read at once.
 const AT_ONCE: usize = 8;
-/// Entries of the index in one read.
-const PAGE: u32 = 100;
 
 /// What waits for a person.
 #[derive(Clone, Debug)]
 pub struct List {
     lines: Vec<Line>,
     more: bool,
+    /// What was met that this version cannot read, and why.
+    unreadable: Vec<String>,
     pauses: Pauses,
 }
 
@@ -77,15 +79,17 @@ enum Entry<'a> {
 }
 
 impl List {
-    /// Looks at the table, then at the queue.
-    pub async fn make(table: &Table, queue: &NamedQueue, limit: u32) -> Result<Self, Failure> {
-        let (keys, more) = in_review(table, limit).await?;
-        let mut lines: BTreeMap<JobKey, Line> = load(table, keys).await?;
-        // The index may be behind the jobs.
-        lines.retain(|_, line| matches!(line.status.as_str(), "review" | "unreadable"));
+    /// Looks at the table, then at the queue, unless it is stopped.
+    pub async fn make(
+        table: &Table,
+        queue: &NamedQueue,
+        limit: u32,
+        stop: &mut BoxFuture<'_, ()>,
+    ) -> Result<Self, Failure> {
+        let (mut lines, more, unreadable) = in_review(table, limit).await?;
         let mut poison = Vec::new();
         let mut notices: BTreeMap<JobKey, Vec<Received>> = BTreeMap::new();
-        for received in board::look(queue).await? {
+        for received in board::look(queue, stop, |_| false).await? {
             match &received.message {
                 Ok(message) => notices.entry(message.job.clone()).or_default().push(received),
                 Err(fault) => poison.push(Line {
@@ -112,7 +116,7 @@ impl List {
         }
         let mut lines: Vec<Line> = lines.into_values().chain(poison).collect();
         lines.sort_by_key(|line| line.arrived);
-        Ok(Self { lines, more, pauses: Pauses::read(table).await? })
+        Ok(Self { lines, more, unreadable, pauses: Pauses::read(table).await? })
     }
 
     /// Shows the list.
@@ -121,11 +125,15 @@ impl List {
             return terminal.say_json(&self.for_programs());
         }
         let pauses = !self.pauses.standing.is_empty() || !self.pauses.unreadable.is_empty();
-        if self.lines.is_empty() && !pauses {
+        if self.lines.is_empty() && self.unreadable.is_empty() && !pauses {
             return terminal.say("nothing waits for a person, and the dead-letter queue is empty");
         }
         if !self.lines.is_empty() {
             self.show_jobs(terminal)?;
+        }
+        for why in &self.unreadable {
+            let line = terminal.paint(Tone::Bad, format!("unreadable: {why}"));
+            terminal.say(line)?;
         }
         if pauses {
             if !self.lines.is_empty() {
@@ -138,8 +146,8 @@ impl List {
 
     /// One list: what waits, then what is paused.
     fn for_programs(&self) -> Vec<Entry<'_>> {
-        let unreadable =
-            self.pauses.unreadable.iter().map(|why| Entry::Unreadable { status: "unreadable", fault: why });
+        let unreadable = self.unreadable.iter().chain(&self.pauses.unreadable);
+        let unreadable = unreadable.map(|why| Entry::Unreadable { status: "unreadable", fault: why });
         let paused = self.pauses.standing.iter().map(|standing| Entry::Paused(standing.into()));
         self.lines.iter().map(Entry::Job).chain(paused).chain(unreadable).collect()
     }
@@ -181,16 +189,16 @@ impl List {
         let notices: usize = self.lines.iter().map(|line| line.messages).sum();
         let more = if self.more { " (there are more: --limit)" } else { "" };
         terminal.say(format_args!(
-            "\n{} in review{more}, {} on the queue, {} poison. hookbox receipts show JOB says more.",
+            "\n{} in review{more}, {} on the queue, {} poison. hookbox dlq show JOB or MESSAGE says more.",
             count(of("review"), "job"),
             count(notices as u64, "message"),
             of("poison"),
         ))?;
-        let ended = of("completed") + of("dismissed");
-        if ended > 0 {
+        let left = ["pending", "processing", "retrying", "held", "completed", "dismissed"].map(of).iter().sum();
+        if left > 0 {
             terminal.say(format_args!(
-                "{} ended since the message was sent; SQS drops it after 14 days.",
-                count(ended, "job")
+                "{} left review since its message was sent: hookbox dlq drain",
+                count(left, "job")
             ))?;
         }
         Ok(())
@@ -203,27 +211,26 @@ fn shortened(text: &str) -> String {
     if text.chars().count() <= ROOM { text.to_owned() } else { text.chars().take(ROOM - 1).chain(['…']).collect() }
 }
 
-/// The jobs that the index has in review, at most `limit`, and whether there are more.
-async fn in_review(table: &Table, limit: u32) -> Result<(Vec<JobKey>, bool), Failure> {
-    let mut keys = Vec::new();
-    for shard in table.ledger.shards().all() {
-        let mut after = None;
-        loop {
-            let page = table.ledger.open_entries(&OpenQuery::Review { shard }, FAR, PAGE, after).await;
-            let page = page.map_err(|error| table.failure("list the jobs in review", &error))?;
-            for entry in page.items {
-                if keys.len() >= limit as usize {
-                    return Ok((keys, true));
-                }
-                keys.push(entry.key);
-            }
-            match page.next {
-                Some(next) => after = Some(next),
-                None => break,
-            }
+/// At most `limit` jobs in review, whether there are more, and what cannot be read.
+async fn in_review(table: &Table, limit: u32) -> Result<(BTreeMap<JobKey, Line>, bool, Vec<String>), Failure> {
+    let filter = JobFilter {
+        states: [Status::Review].into(),
+        connections: ConnectionArgs::default(),
+        range: Range { since: Timestamp::from_millis(0), until: FAR },
+        kinds: Vec::new(),
+        operation: None,
+        error_code: None,
+    };
+    let mut search = JobSearch::begin(table, &filter, None).await?;
+    let (mut lines, mut more) = (BTreeMap::new(), false);
+    while let Some(FoundJob { job, .. }) = search.next().await? {
+        if lines.len() >= limit as usize {
+            more = true;
+            break;
         }
+        lines.insert(job.key.clone(), Line::of_job(&job));
     }
-    Ok((keys, false))
+    Ok((lines, more, search.unreadable().map(str::to_owned).collect()))
 }
 
 /// Reads each job as it stands now.

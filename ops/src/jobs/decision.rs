@@ -1,11 +1,12 @@
 //! A decision about one job: looked at, asked for, written.
 
-use hookbox_core::job::{Job, Mode};
+use hookbox_core::job::{Job, Mode, Status};
 use hookbox_core::key::JobKey;
+use hookbox_core::limits::MAX_JOBS;
 use hookbox_core::surroundings::Clock;
 use serde::Serialize;
 
-use super::step::{Step, Unfit, Verb};
+use super::step::{Fit, Step, Unfit, Verb};
 use crate::connection::Table;
 use crate::deed::{Author, Intent};
 use crate::failure::{Answer, Failure, Trouble};
@@ -34,6 +35,9 @@ struct Report<'a> {
     before: &'a str,
     after: &'a str,
     round: u32,
+    /// The new version, where one is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    new_job: Option<&'a JobKey>,
     written: bool,
 }
 
@@ -52,22 +56,55 @@ impl Decision<'_> {
         if let Some(warning) = self.warning(&fit.before) {
             terminal.note(&warning)?;
         }
-        let question = format!("{} {}, which is {was}?", capitalised(self.verb.name()), self.job);
-        let write = self.intent.allows(&question, &step.attempted(), terminal)?;
+        let write = self.intent.allows(&self.question(was), &step.attempted(), terminal)?;
         if write {
             let who = self.author.name().await?;
             let written = step.write(&fit, &who, table, clock.now()).await?;
             written.map_err(|unfit| self.refusal(unfit, terminal))?;
         }
-        if terminal.format() != Format::Table {
-            let (job, decision, round) = (self.job.to_string(), self.verb.name(), fit.after.round);
-            terminal.say_json(&Report { job, decision, before: was, after: becomes, round, written: write })?;
-        } else if write {
-            terminal.say(format_args!("{} {}: {was} → {becomes}", self.verb.done(), self.job))?;
+        if terminal.format() == Format::Table {
+            terminal.say(self.said(&fit, write))?;
         } else {
-            terminal.say(format_args!("would {} {}: {was} → {becomes}", self.verb.name(), self.job))?;
+            let (job, decision, round) = (self.job.to_string(), self.verb.code(), fit.after.round);
+            let new_job = Some(&fit.after.key).filter(|key| *key != self.job);
+            terminal.say_json(&Report {
+                job,
+                decision,
+                before: was,
+                after: becomes,
+                round,
+                new_job,
+                written: write,
+            })?;
         }
         Ok(Answer::Yes)
+    }
+
+    fn question(&self, was: &str) -> String {
+        match self.verb {
+            Verb::NewVersion => format!(
+                "{} is {was}. As a new version its destination sees another key and does its work once more. Replay it?",
+                self.job
+            ),
+            Verb::Replay(_) | Verb::Dismiss => {
+                let question = self.verb.to(format_args!("{}, which is {was}", self.job));
+                format!("{}?", capitalised(&question))
+            }
+        }
+    }
+
+    fn said(&self, Fit { before, after, .. }: &Fit, written: bool) -> String {
+        let (was, becomes) = (before.status().as_str(), after.status().as_str());
+        match self.verb {
+            Verb::NewVersion => {
+                let done = if written { "created" } else { "would create" };
+                format!("{done} {}, {becomes}; {} stays as it is, {was}", after.key, before.key)
+            }
+            Verb::Replay(_) | Verb::Dismiss => {
+                let done = if written { self.verb.done().to_owned() } else { format!("would {}", self.verb.code()) };
+                format!("{done} {}: {was} → {becomes}", before.key)
+            }
+        }
     }
 
     /// What it means that the decision does not fit.
@@ -93,8 +130,18 @@ impl Decision<'_> {
                     .advise("look there whether the effect exists already")
                     .advise("--key-expired-ok replays all the same: it may be done a second time")
             }
+            Unfit::Superseded(newest) => because(format!("there is a newer version of it: {newest}"))
+                .advise(format!("name that one, if its effect is needed once more: hookbox jobs show {newest}")),
+            Unfit::TooManyJobs => because(format!("its event has {MAX_JOBS} jobs already"))
+                .advise("replay one of them: hookbox receipts show names them"),
+            Unfit::DoneBefore => because("it was done before".to_owned()),
             Unfit::PayloadExpired => because("its payload has expired: there is nothing to send".to_owned())
                 .advise("ask the provider to deliver the event again"),
+            Unfit::Erased(at) => {
+                let at = terminal.time(at);
+                because(format!("its event was erased at {at}: its payload and everything personal are gone for good"))
+                    .advise("do by hand what is still to be done; a redelivery by the provider brings nothing back")
+            }
             Unfit::Changed(status) => {
                 let now = status.map_or_else(String::new, |status| format!(" and is {} now", status.as_str()));
                 because(format!("it has changed in the meantime{now}")).advise("look again and decide again")
@@ -104,6 +151,9 @@ impl Decision<'_> {
 
     /// What a person should know who does not know it.
     fn warning(&self, job: &Job) -> Option<String> {
+        if self.verb == Verb::NewVersion && job.status() == Status::Review {
+            return Some(format!("{} stays in review: dismiss it when it is not needed any more", job.key));
+        }
         let unknown = matches!(self.verb, Verb::Replay(_)) && job.uncertain == Some(Mode::None);
         unknown.then(|| {
             format!(

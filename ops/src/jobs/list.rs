@@ -278,7 +278,11 @@ fn why(job: &Job, terminal: &Terminal) -> String {
         State::Retrying { next_attempt_at } => format!("next at {}", terminal.time(next_attempt_at)),
         State::Processing { lease_expires_at } => format!("leased until {}", terminal.time(lease_expires_at)),
         State::Held => "its operation is paused".to_owned(),
-        State::Completed { at } | State::Dismissed { at } => format!("at {}", terminal.time(at)),
+        State::Completed { at } => format!("at {}", terminal.time(at)),
+        State::Dismissed { at, reason } => {
+            let reason = reason.as_str().map(|reason| format!("{reason} ")).unwrap_or_default();
+            format!("{reason}at {}", terminal.time(at))
+        }
         State::Pending => "-".to_owned(),
     }
 }
@@ -288,7 +292,11 @@ impl<'a> From<&'a Job> for Line<'a> {
         Self {
             job: &job.key,
             status: job.status(),
-            reason: if let State::Review { reason } = job.state { Some(reason.as_str()) } else { None },
+            reason: match job.state {
+                State::Review { reason } => Some(reason.as_str()),
+                State::Dismissed { reason, .. } => reason.as_str(),
+                _ => None,
+            },
             provider: &job.provider,
             account: &job.account,
             operation: &job.key.operation,

@@ -1,40 +1,28 @@
 //! The same decision about many jobs: counted first, asked for once, then written one by one.
 
-use std::collections::BTreeMap;
-use std::io;
-use std::time::Duration;
+use std::collections::BTreeSet;
 
-use aws_smithy_async::rt::sleep::{AsyncSleep as _, SharedAsyncSleep};
-use futures_util::future::{BoxFuture, Either, select};
-use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use aws_smithy_async::rt::sleep::SharedAsyncSleep;
+use futures_util::future::BoxFuture;
 use hookbox_core::key::JobKey;
-use hookbox_core::name::BulkId;
 use hookbox_core::surroundings::{Clock, Random};
-use hookbox_core::time::Timestamp;
-use hookbox_ledger::{Bulk, BulkState};
-use serde::Serialize;
+use hookbox_ledger::Bulk;
 
+use super::course::{Course, Report};
 use super::decision::capitalised;
-use super::step::{Step, Unfit, Verb};
+use super::plan::Plan;
+use super::step::Verb;
+use crate::bulk::Undertaking;
 use crate::connection::Table;
 use crate::deed::{Author, Intent};
-use crate::failure::{Answer, Failure, Trouble};
+use crate::failure::{Answer, Failure};
 use crate::layout::count;
 use crate::terminal::{Format, Terminal};
-
-/// Jobs that are looked at at once.
-const AT_ONCE: usize = 16;
-/// Jobs that are named before it is asked.
-const SAMPLES: usize = 5;
-/// After so many jobs it is recorded how far it has come.
-const RECORD_EVERY: u64 = 50;
-/// How long the record of a bulk operation is kept.
-const KEPT: Duration = Duration::from_secs(90 * 24 * 3_600);
 
 /// A person's decision about many jobs.
 #[derive(Debug)]
 pub struct Many<'a> {
-    /// The jobs.
+    /// The jobs. One that is named twice is one.
     pub jobs: Vec<JobKey>,
     /// What is decided.
     pub verb: Verb,
@@ -62,201 +50,55 @@ pub struct Surroundings<'a> {
     pub stop: BoxFuture<'a, ()>,
 }
 
-/// Results by their names.
-type Counts = BTreeMap<String, u64>;
-
-/// The answer for programs.
-#[derive(Serialize)]
-struct Report<'a> {
-    decision: &'a str,
-    /// `null` when nothing was written.
-    bulk: Option<&'a BulkId>,
-    /// `dry-run`, `finished` or `cancelled`.
-    state: &'a str,
-    /// How many were asked for.
-    jobs: u64,
-    /// How many there were of each result: what was (or would be) done, or why not.
-    counts: &'a Counts,
-    samples: Vec<&'a JobKey>,
-}
-
-/// What was found before it was asked.
-struct Plan {
-    fit: Vec<JobKey>,
-    unfit: Counts,
-}
-
 impl Many<'_> {
     /// Counts, asks, and carries it out. Stopped in between, what was written is written, and nothing else is; the
-    /// answer is negative then.
+    /// answer is negative then, and a [`Continuation`](super::Continuation) goes on.
     pub async fn carry_out(
         &self,
         table: &Table,
         mut around: Surroundings<'_>,
         terminal: &mut Terminal,
     ) -> Result<Answer, Failure> {
-        let plan = self.plan(table, around.clock.now()).await?;
-        let number = count(plan.fit.len() as u64, "job");
-        let (verb, attempted) = (self.verb.name(), format!("{} {number}", self.verb.name()));
+        let mut seen = BTreeSet::new();
+        let jobs: Vec<_> = self.jobs.iter().filter(|job| seen.insert(*job)).cloned().collect();
+        let plan = Plan::make(self.verb, &jobs, None, table, around.clock.now()).await?;
+        let doing = self.verb.to(count(plan.fit.len() as u64, "job"));
         if terminal.format() == Format::Table {
-            self.show_plan(&plan, terminal)?;
+            plan.show(terminal)?;
         }
-        if plan.fit.is_empty()
-            || !self.intent.allows(&format!("{} {number}?", capitalised(verb)), &attempted, terminal)?
-        {
-            let mut counts = plan.unfit.clone();
-            counts.insert(self.verb.done().to_owned(), plan.fit.len() as u64);
-            self.answer(None, "dry-run", &counts, &plan, terminal)?;
+        if plan.fit.is_empty() || !self.intent.allows(&format!("{}?", capitalised(&doing)), &doing, terminal)? {
+            if terminal.format() != Format::Table {
+                let (decision, jobs) = (self.verb.code(), jobs.len() as u64);
+                let (counts, samples) = (&plan.counts(), &plan.samples());
+                terminal.say_json(&Report { decision, bulk: None, state: "dry-run", jobs, counts, samples })?;
+            }
             return Ok(Answer::Yes);
         }
-        let mut bulk = self.begin(&plan, table, &around).await?;
-        let done = self.through(&plan, &mut bulk, table, &mut around, terminal).await;
-        if done.is_err() {
-            bulk.state = BulkState::Cancelled;
-        }
-        let recorded = record(&mut bulk, table, around.clock.now()).await;
-        let written = bulk.counts.get(self.verb.done()).copied().unwrap_or(0);
-        done.map_err(|failure| {
-            failure.advise(format!("{written} of {number} {} before, as {}", self.verb.done(), bulk.id))
-        })?;
-        recorded?;
-        let (state, answer) = match bulk.state {
-            BulkState::Finished => ("finished", Answer::Yes),
-            BulkState::Running | BulkState::Cancelled => ("cancelled", Answer::No),
+        let bulk = self.begin(&plan, jobs.len() as u64, table, &around).await?;
+        let course = Course {
+            table,
+            verb: self.verb,
+            who: bulk.who.clone(),
+            rate: self.rate,
+            jobs: &plan.fit,
+            bulk,
+            samples: plan.samples(),
         };
-        self.answer(Some(&bulk.id), state, &bulk.counts, &plan, terminal)?;
-        Ok(answer)
+        course.run(&mut around, terminal).await
     }
 
-    async fn plan(&self, table: &Table, now: Timestamp) -> Result<Plan, Failure> {
-        let looks = self.jobs.iter().map(|job| async move {
-            let looked = self.step(job, None).look(table, now).await?;
-            Ok::<_, Failure>((job, looked.map_err(|unfit| unfit.code())))
-        });
-        let looked: Vec<_> = stream::iter(looks).buffered(AT_ONCE).try_collect().await?;
-        let mut plan = Plan { fit: Vec::new(), unfit: Counts::new() };
-        for (job, looked) in looked {
-            match looked {
-                Ok(_) => plan.fit.push(job.clone()),
-                Err(code) => *plan.unfit.entry(code.to_owned()).or_default() += 1,
-            }
-        }
-        Ok(plan)
-    }
-
-    fn step<'a>(&'a self, job: &'a JobKey, bulk: Option<&'a BulkId>) -> Step<'a> {
-        Step { verb: self.verb, job, reason: self.reason, bulk }
-    }
-
-    async fn begin(&self, plan: &Plan, table: &Table, around: &Surroundings<'_>) -> Result<Bulk, Failure> {
-        let now = around.clock.now();
-        let day = now.day().replace('-', "");
-        let id = format!("{}-{day}-{:08x}", self.verb.name(), around.random.next_u64() & 0xffff_ffff);
-        let invalid = |error| Failure::Usage(Trouble::new("name the bulk operation", error));
+    async fn begin(&self, plan: &Plan, asked: u64, table: &Table, around: &Surroundings<'_>) -> Result<Bulk, Failure> {
         let mut counts = plan.unfit.clone();
-        counts.insert("asked".to_owned(), self.jobs.len() as u64);
-        let bulk = Bulk {
-            id: id.parse().map_err(invalid)?,
-            rev: 1,
-            what: self.verb.name().to_owned(),
+        counts.insert("asked".to_owned(), asked);
+        let undertaking = Undertaking {
+            code: self.verb.code(),
+            what: self.verb.recorded(),
             who: self.author.name().await?,
-            why: Some(self.reason.to_owned()),
+            why: self.reason,
             query: self.query.clone(),
-            cursor: None,
+            jobs: &plan.fit,
             counts,
-            state: BulkState::Running,
-            started_at: now,
-            updated_at: now,
-            expires_at: now.plus(KEPT).to_epoch_seconds(),
         };
-        let put = table.ledger.put_bulk(&bulk, None).await;
-        put.map_err(|error| table.failure("record the bulk operation", &error))?;
-        Ok(bulk)
+        undertaking.begin(table, around.random, around.clock.now()).await
     }
-
-    async fn through(
-        &self,
-        plan: &Plan,
-        bulk: &mut Bulk,
-        table: &Table,
-        around: &mut Surroundings<'_>,
-        terminal: &mut Terminal,
-    ) -> Result<(), Failure> {
-        let progress = terminal.progress(plan.fit.len() as u64, self.verb.done());
-        let (who, id) = (bulk.who.clone(), bulk.id.clone());
-        let pause = Duration::from_secs(1) / self.rate.max(1);
-        for (n, job) in (0..).zip(&plan.fit) {
-            if n > 0 {
-                match select(&mut around.stop, around.sleep.sleep(pause)).await {
-                    Either::Left(_) => {
-                        bulk.state = BulkState::Cancelled;
-                        return Ok(());
-                    }
-                    Either::Right(_) => {}
-                }
-                if n % RECORD_EVERY == 0 {
-                    record(bulk, table, around.clock.now()).await?;
-                }
-            }
-            let result = self.one(&self.step(job, Some(&id)), &who, table, around.clock).await?;
-            *bulk.counts.entry(result.to_owned()).or_default() += 1;
-            bulk.cursor = Some(job.to_string());
-            progress.inc(1);
-        }
-        bulk.state = BulkState::Finished;
-        bulk.cursor = None;
-        Ok(())
-    }
-
-    /// Decides about one job; gives the name of what came of it.
-    async fn one(&self, step: &Step<'_>, who: &str, table: &Table, clock: &dyn Clock) -> Result<&'static str, Failure> {
-        let fit = match step.look(table, clock.now()).await? {
-            Ok(fit) => fit,
-            Err(unfit) => return Ok(unfit.code()),
-        };
-        let written = step.write(&fit, who, table, clock.now()).await?;
-        Ok(written.err().as_ref().map_or(self.verb.done(), Unfit::code))
-    }
-
-    fn show_plan(&self, plan: &Plan, terminal: &mut Terminal) -> io::Result<()> {
-        let verb = self.verb.name();
-        terminal.say(format_args!("would {verb} {} of {}", plan.fit.len(), count(self.jobs.len() as u64, "job")))?;
-        for job in plan.fit.iter().take(SAMPLES) {
-            terminal.say(format_args!("  {job}"))?;
-        }
-        if plan.fit.len() > SAMPLES {
-            terminal.say(format_args!("  and {} more", plan.fit.len() - SAMPLES))?;
-        }
-        for (why, number) in &plan.unfit {
-            terminal.say(format_args!("not {number}: {why}"))?;
-        }
-        Ok(())
-    }
-
-    fn answer(
-        &self,
-        bulk: Option<&BulkId>,
-        state: &str,
-        counts: &Counts,
-        plan: &Plan,
-        terminal: &mut Terminal,
-    ) -> io::Result<()> {
-        if terminal.format() != Format::Table {
-            let (decision, jobs) = (self.verb.name(), self.jobs.len() as u64);
-            let samples = plan.fit.iter().take(SAMPLES).collect();
-            return terminal.say_json(&Report { decision, bulk, state, jobs, counts, samples });
-        }
-        let Some(bulk) = bulk else { return Ok(()) };
-        let results = counts.iter().filter(|(name, _)| *name != "asked");
-        let results: Vec<_> = results.map(|(name, number)| format!("{number} {name}")).collect();
-        terminal.say(format_args!("{state}: {} ({bulk})", results.join(", ")))
-    }
-}
-
-async fn record(bulk: &mut Bulk, table: &Table, now: Timestamp) -> Result<(), Failure> {
-    let replaces = bulk.rev;
-    bulk.rev += 1;
-    bulk.updated_at = now;
-    let put = table.ledger.put_bulk(bulk, Some(replaces)).await;
-    put.map_err(|error| table.failure(&format!("record how far {} has come", bulk.id), &error))
 }

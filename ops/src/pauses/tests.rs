@@ -172,6 +172,23 @@ async fn pausing_is_asked_for_done_once_and_recorded() {
 }
 
 #[tokio::test]
+async fn programs_get_the_pause_that_is_made_or_ended() {
+    let clock = clock();
+    let table = table(&clock).await;
+    configured(&table).await;
+    let deliver = operation("deliver");
+    let (mut terminal, captured) = terminal(Format::Json);
+    for intent in [Intent::DryRun, Intent::Write] {
+        change(&deliver, intent).pause(&table, &clock, &mut terminal).await.unwrap();
+    }
+    for intent in [Intent::DryRun, Intent::Write] {
+        change(&deliver, intent).resume(&table, &clock, &mut terminal).await.unwrap();
+    }
+    insta::assert_snapshot!(captured.out());
+    assert_eq!(audit(&table).await.len(), 2);
+}
+
+#[tokio::test]
 async fn only_what_is_configured_is_paused() {
     let clock = clock();
     let table = table(&clock).await;

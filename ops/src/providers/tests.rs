@@ -28,6 +28,7 @@ fn the_list_has_every_provider() {
         "response_budget_seconds": 5, "retry_horizon_seconds": 172_800, "without_id": ["refused"]
     });
     assert_eq!(*acme, expected);
+    insta::assert_snapshot!("list_as_json", captured.out());
 }
 
 #[test]
@@ -36,6 +37,7 @@ fn what_a_provider_needs_is_shown() {
         insta::assert_snapshot!(provider, shown(provider, Format::Table).out());
     }
     let json = shown("square", Format::Json).json();
+    insta::assert_json_snapshot!("square_as_json", json);
     assert_eq!(
         json["ways"],
         json!([{"variant": null, "scheme": "hmac", "secret": "the signing key", "signs_url": true}])

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 /// Everything about one event except its payload.
 #[derive(Serialize)]
-pub(super) struct Folder<'a> {
+pub(crate) struct Folder<'a> {
     /// `null` when it has expired before its jobs.
     receipt: Option<Receipt<'a>>,
     jobs: Vec<JobLine<'a>>,
@@ -44,6 +44,8 @@ struct Receipt<'a> {
     last_duplicate_at: Option<String>,
     arrivals: Vec<Arrival<'a>>,
     conflicts: Vec<Conflict<'a>>,
+    /// When its payload was deleted and everything personal taken from it.
+    erased_at: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -81,6 +83,7 @@ struct JobLine<'a> {
     /// Of a held job: what holds it. `null` once it is resumed, until the sweeper has released the job.
     pause: Option<PauseLine<'a>>,
     last_error: Option<&'a LastError>,
+    erased_at: Option<String>,
 }
 
 /// One job, the event that requires it, and what people decided about it.
@@ -149,7 +152,7 @@ struct Unreadable<'a> {
 }
 
 impl<'a> Folder<'a> {
-    pub(super) fn of(loaded: &'a Loaded, pauses: &'a Listing<Pause>) -> Self {
+    pub(crate) fn of(loaded: &'a Loaded, pauses: &'a Listing<Pause>) -> Self {
         let unreadable =
             |item: &'a hookbox_ledger::Unreadable| Unreadable { item: &item.sk, why: item.error.to_string() };
         Self {
@@ -199,6 +202,7 @@ impl<'a> Receipt<'a> {
             last_duplicate_at: text(receipt.last_duplicate_at),
             arrivals: receipt.arrivals.iter().map(arrival).collect(),
             conflicts: receipt.conflicts.iter().map(conflict).collect(),
+            erased_at: text(receipt.erased_at),
         }
     }
 }
@@ -221,6 +225,7 @@ impl<'a> JobLine<'a> {
             ended_at: None,
             pause: None,
             last_error: job.last_error.as_ref(),
+            erased_at: text(job.erased_at),
         };
         match job.state {
             State::Pending => {}
@@ -232,7 +237,11 @@ impl<'a> JobLine<'a> {
             State::Processing { lease_expires_at } => line.lease_expires_at = Some(lease_expires_at.to_string()),
             State::Retrying { next_attempt_at } => line.next_attempt_at = Some(next_attempt_at.to_string()),
             State::Review { reason } => line.reason = Some(reason.as_str()),
-            State::Completed { at } | State::Dismissed { at } => line.ended_at = Some(at.to_string()),
+            State::Completed { at } => line.ended_at = Some(at.to_string()),
+            State::Dismissed { at, reason } => {
+                line.reason = reason.as_str();
+                line.ended_at = Some(at.to_string());
+            }
         }
         line
     }
@@ -280,6 +289,11 @@ pub(crate) fn state(disposition: &Disposition) -> (&'static str, Option<&str>) {
         Disposition::Ignored(reason) => ("ignored", Some(reason)),
         Disposition::Rejected(reason) => ("rejected", Some(reason)),
     }
+}
+
+/// A job within its event: its operation, and which version of it where it is not the first.
+pub(super) fn name(key: &JobKey) -> String {
+    if key.version == 1 { key.operation.to_string() } else { format!("{} v{}", key.operation, key.version) }
 }
 
 /// The outcome of an attempt as it is shown.

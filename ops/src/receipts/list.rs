@@ -7,7 +7,7 @@ use hookbox_core::key::ReceiptId;
 use hookbox_core::name::{Account, OperationName, Provider};
 use hookbox_core::surroundings::Clock;
 use hookbox_core::time::Timestamp;
-use hookbox_ledger::ReceiptEntry;
+use hookbox_ledger::{Ledger, ReceiptEntry};
 use serde::Serialize;
 
 use crate::connection::{Table, TableArgs};
@@ -20,7 +20,7 @@ use crate::terminal::{Format, Terminal, Tone};
 
 /// List the receipts of a range of time, the latest first
 ///
-/// Reads the indexes only, so that it shows what never changes of a receipt: `receipts show` says how its jobs stand.
+/// Shows what does not change of a receipt, and which of them were erased: `receipts show` says how their jobs stand.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ListArgs {
@@ -68,6 +68,9 @@ pub enum ReceiptState {
     /// Its profile refuses it.
     Rejected,
 }
+
+/// The state in which a receipt is shown that was erased, whatever it was before.
+const ERASED: &str = "erased";
 
 impl ReceiptState {
     fn as_str(self) -> &'static str {
@@ -145,7 +148,28 @@ impl Receipts {
             these.found.push(entry);
         }
         these.unreadable = search.unreadable().map(str::to_owned).collect();
+        these.leave_out_what_was_erased(table).await?;
         Ok(these)
+    }
+
+    /// An index may be behind the receipts, and what was erased must not be shown by it once more. Of a receipt that is
+    /// gone, or that this version cannot read, nobody can say.
+    async fn leave_out_what_was_erased(&mut self, table: &Table) -> Result<(), Failure> {
+        for entries in self.found.chunks_mut(Ledger::KNOWN_AT_ONCE) {
+            let ids: Vec<_> = entries.iter().map(|entry| entry.id).collect();
+            let known = table.ledger.known(&ids).await;
+            let known = known.map_err(|error| table.failure("read the receipts of the list", &error))?;
+            for entry in entries {
+                let erased = known.get(&entry.id).map(|receipt| receipt.erased_at.is_some());
+                if erased == Some(true) {
+                    ERASED.clone_into(&mut entry.state);
+                }
+                if erased != Some(false) {
+                    (entry.event_id, entry.resource) = (None, None);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Shows them.

@@ -1,10 +1,13 @@
 //! `hookbox receipts show`: what is known of one event.
 
+use std::io;
+
 use hookbox_core::event::Identity;
-use hookbox_core::job::Status;
+use hookbox_core::job::{Job, Status};
 use hookbox_core::key::{JobKey, ReceiptId};
 use hookbox_core::name::{Account, Provider};
 use hookbox_ledger::{Listing, Loaded, Pause};
+use serde::Serialize;
 
 use super::{json, view};
 use crate::connection::{Table, TableArgs};
@@ -44,7 +47,7 @@ Examples:
 
 Exit codes: 0 shown, 1 there is none, 2 wrong usage, 3 could not look.";
 
-pub(super) fn parse_receipt(text: &str) -> Result<ReceiptId, String> {
+pub(crate) fn parse_receipt(text: &str) -> Result<ReceiptId, String> {
     let of_job = |_| text.parse::<JobKey>().map(|key| key.receipt);
     text.parse().or_else(of_job).map_err(|_| "expected the 64 hexadecimal digits of a receipt, or a job key".to_owned())
 }
@@ -126,28 +129,73 @@ pub async fn show(wanted: &Wanted, table: &Table, terminal: &mut Terminal) -> Re
     Ok(Answer::Yes)
 }
 
+/// One job, the event that requires it, and what people decided about it.
+pub(crate) struct Sheet {
+    job: Job,
+    /// Its folder, with what was decided about this job alone.
+    loaded: Loaded,
+    pauses: Listing<Pause>,
+}
+
+/// What a job's key leads to.
+pub(crate) enum Found {
+    /// The job.
+    Sheet(Box<Sheet>),
+    /// This version cannot read it.
+    Unreadable(String),
+    /// Its receipt has no such job.
+    NoJob,
+    /// There is no such receipt.
+    NoReceipt,
+}
+
+impl Sheet {
+    pub(crate) async fn find(key: &JobKey, table: &Table) -> Result<Found, Failure> {
+        let Some(mut loaded) = read(&key.receipt, table).await? else { return Ok(Found::NoReceipt) };
+        if let Some(error) = loaded.unreadable_job(key) {
+            return Ok(Found::Unreadable(error.to_string()));
+        }
+        let Some(job) = loaded.job(key).cloned() else { return Ok(Found::NoJob) };
+        loaded.jobs.retain(|job| job.key == *key);
+        let (ours, next) = (key.to_string(), key.following().map(|key| key.to_string()));
+        // That it has got a new version was decided about it too.
+        let is_ours = |on: &str, what: &str| on == ours || (what == "new-version" && Some(on) == next.as_deref());
+        loaded.audit.retain(|deed| deed.on.as_deref().is_some_and(|on| is_ours(on, &deed.what)));
+        let pauses = pauses_of(&loaded, table).await?;
+        Ok(Found::Sheet(Box::new(Self { job, loaded, pauses })))
+    }
+
+    pub(crate) fn job(&self) -> &Job {
+        &self.job
+    }
+
+    pub(crate) fn show(&self, terminal: &mut Terminal) -> io::Result<()> {
+        view::show_sheet(&self.job, &self.loaded, &self.pauses, terminal)
+    }
+
+    pub(crate) fn for_programs(&self) -> impl Serialize + '_ {
+        json::JobSheet::of(&self.job, &self.loaded, &self.pauses)
+    }
+}
+
 /// Shows one job of a receipt, with what people decided about it.
 pub(crate) async fn show_job(key: &JobKey, table: &Table, terminal: &mut Terminal) -> Result<Answer, Failure> {
     let attempted = format!("show the job {key}");
-    let loaded = read(&key.receipt, table).await?;
-    let Some(mut loaded) = loaded else {
-        let trouble = Trouble::new(attempted, "there is no such receipt");
-        return Err(Failure::Refused(trouble.advise("it may have expired, or belong to another table")));
-    };
-    if let Some(error) = loaded.unreadable_job(key) {
-        return Err(Failure::CouldNotLook(Trouble::new(attempted, error)));
-    }
-    loaded.jobs.retain(|job| job.key == *key);
-    let on = key.to_string();
-    loaded.audit.retain(|deed| deed.on.as_ref() == Some(&on));
-    let pauses = pauses_of(&loaded, table).await?;
-    let Some(job) = loaded.jobs.first() else {
-        let trouble = Trouble::new(attempted, "the receipt has no such job");
-        return Err(Failure::Refused(trouble.advise(format!("hookbox receipts show {}", key.receipt))));
+    let sheet = match Sheet::find(key, table).await? {
+        Found::Sheet(sheet) => sheet,
+        Found::Unreadable(why) => return Err(Failure::CouldNotLook(Trouble::new(attempted, why))),
+        Found::NoJob => {
+            let trouble = Trouble::new(attempted, "the receipt has no such job");
+            return Err(Failure::Refused(trouble.advise(format!("hookbox receipts show {}", key.receipt))));
+        }
+        Found::NoReceipt => {
+            let trouble = Trouble::new(attempted, "there is no such receipt");
+            return Err(Failure::Refused(trouble.advise("it may have expired, or belong to another table")));
+        }
     };
     match terminal.format() {
-        Format::Json | Format::Jsonl => terminal.say_json(&json::JobSheet::of(job, &loaded, &pauses))?,
-        Format::Table => view::show_sheet(job, &loaded, &pauses, terminal)?,
+        Format::Json | Format::Jsonl => terminal.say_json(&sheet.for_programs())?,
+        Format::Table => sheet.show(terminal)?,
     }
     Ok(Answer::Yes)
 }

@@ -178,6 +178,9 @@ fn of_receipt(receipt: &Receipt) -> Vec<Moment> {
     moments.extend(
         conflicts.map(|one| moment(one.at, "conflict", Tone::Bad, "the same event with another content".to_owned())),
     );
+    moments.extend(
+        receipt.erased_at.map(|at| moment(at, "erased", Tone::Quiet, "its payload and everything personal".to_owned())),
+    );
     let shown = (receipt.arrivals.len() + receipt.conflicts.len()) as u64;
     let more = (receipt.duplicate_count + 1).saturating_sub(shown);
     if let (1.., Some(last)) = (more, receipt.last_duplicate_at) {
@@ -192,7 +195,7 @@ fn of_job(job: &Job, now: Timestamp) -> Vec<Moment> {
         receipt: job.key.receipt,
         what,
         tone,
-        on: job.key.operation.to_string(),
+        on: json::name(&job.key),
         detail,
     };
     let attempts = job.attempts.iter().map(|attempt| match &attempt.result {
@@ -205,7 +208,9 @@ fn of_job(job: &Job, now: Timestamp) -> Vec<Moment> {
     let mut moments: Vec<_> = attempts.collect();
     moments.push(match job.state {
         State::Completed { at } => moment(at, "completed", Tone::Good, String::new()),
-        State::Dismissed { at } => moment(at, "dismissed", Tone::Quiet, String::new()),
+        State::Dismissed { at, reason } => {
+            moment(at, "dismissed", Tone::Quiet, reason.as_str().unwrap_or_default().to_owned())
+        }
         State::Review { reason } => moment(now, "waits", Tone::Bad, format!("in review: {}", reason.as_str())),
         State::Held => moment(now, "waits", Tone::Bad, "held: its operation is paused".to_owned()),
         State::Pending | State::Processing { .. } | State::Retrying { .. } => {

@@ -88,6 +88,7 @@ fn facts(receipt: &Receipt, terminal: &Terminal) -> Columns {
     fact("received", Some(terminal.time(receipt.received_at)));
     let (state, reason) = json::state(&receipt.disposition);
     fact("state", Some(reason.map_or_else(|| state.to_owned(), |reason| format!("{state}: {reason}"))));
+    fact("erased", receipt.erased_at.map(|at| terminal.time(at)));
     fact(
         "identity",
         receipt
@@ -135,7 +136,7 @@ fn deliveries(receipt: &Receipt, terminal: &mut Terminal) -> io::Result<()> {
         columns.row([
             terminal.time(arrival.at).into(),
             arrival.secret_index.to_string().into(),
-            arrival.request_id.clone().into(),
+            request(&arrival.request_id).into(),
             digest,
         ]);
     }
@@ -143,6 +144,11 @@ fn deliveries(receipt: &Receipt, terminal: &mut Terminal) -> io::Result<()> {
     let shown = (receipt.arrivals.len() + receipt.conflicts.len()) as u64;
     let more = (duplicates + 1).saturating_sub(shown);
     if more > 0 { terminal.say(format_args!("  {more} more, counted only")) } else { Ok(()) }
+}
+
+/// The id of a request; an erased receipt has none.
+fn request(id: &str) -> &str {
+    if id.is_empty() { "-" } else { id }
 }
 
 fn conflicts(receipt: &Receipt, terminal: &mut Terminal) -> io::Result<()> {
@@ -162,7 +168,7 @@ fn conflicts(receipt: &Receipt, terminal: &mut Terminal) -> io::Result<()> {
     for conflict in &receipt.conflicts {
         columns.row([
             terminal.time(conflict.at).into(),
-            conflict.request_id.clone().into(),
+            request(&conflict.request_id).into(),
             Cell::new(Tone::Bad, conflict.event_digest.to_string()),
         ]);
     }
@@ -173,7 +179,8 @@ fn show_job(job: &Job, pauses: &Listing<Pause>, terminal: &mut Terminal) -> io::
     terminal.say("")?;
     let status = terminal.paint(tone(job.status()), job.status().as_str());
     let since = match job.state {
-        State::Pending => " since its event arrived".to_owned(),
+        State::Pending if job.round == 1 && job.key.version == 1 => " since its event arrived".to_owned(),
+        State::Pending => ": a person asked for it".to_owned(),
         State::Held => match pauses.of_operation(&job.key.operation) {
             Ok(Some(pause)) => format!(": its operation is paused since {}", terminal.time(pause.at)),
             Ok(None) => ": its operation is resumed, and the sweeper releases it within minutes".to_owned(),
@@ -182,9 +189,13 @@ fn show_job(job: &Job, pauses: &Listing<Pause>, terminal: &mut Terminal) -> io::
         State::Processing { lease_expires_at } => format!(", leased until {}", terminal.time(lease_expires_at)),
         State::Retrying { next_attempt_at } => format!(", next attempt at {}", terminal.time(next_attempt_at)),
         State::Review { reason } => format!(": {}", reason.as_str()),
-        State::Completed { at } | State::Dismissed { at } => format!(" at {}", terminal.time(at)),
+        State::Completed { at } => format!(" at {}", terminal.time(at)),
+        State::Dismissed { at, reason } => {
+            let reason = reason.as_str().map(|reason| format!(" ({reason})")).unwrap_or_default();
+            format!("{reason} at {}", terminal.time(at))
+        }
     };
-    title("Job", &format!("{}  {status}{since}", job.key.operation), terminal)?;
+    title("Job", &format!("{}  {status}{since}", json::name(&job.key)), terminal)?;
     let mut facts = Columns::indented(2);
     let mut fact = |name: &str, value: String| facts.row([Cell::new(Tone::Quiet, name), value.into()]);
     fact("key", job.key.to_string());
@@ -193,6 +204,9 @@ fn show_job(job: &Job, pauses: &Listing<Pause>, terminal: &mut Terminal) -> io::
     if let (State::Held, Ok(Some(pause))) = (&job.state, pauses.of_operation(&job.key.operation)) {
         fact("paused", pause.reason.to_string());
         fact("resume", resume_command(pause));
+    }
+    if let Some(at) = job.erased_at {
+        fact("erased", terminal.time(at));
     }
     if job.wakes > 0 {
         fact("wakes", format!("{} since the last claim", job.wakes));
@@ -267,7 +281,7 @@ fn audit(loaded: &Loaded, terminal: &mut Terminal) -> io::Result<()> {
         columns.row([
             terminal.time(deed.at).into(),
             deed.who.clone().into(),
-            deed.what.clone().into(),
+            deed.bulk.as_ref().map_or_else(|| deed.what.clone(), |bulk| format!("{} ({bulk})", deed.what)).into(),
             or_dash(&deed.on).into(),
             change.into(),
             or_dash(&deed.why).into(),

@@ -35,7 +35,8 @@ pub struct Range {
 }
 
 impl When {
-    fn at(self, now: Timestamp) -> Timestamp {
+    /// The point in time, seen from `now`.
+    pub fn at(self, now: Timestamp) -> Timestamp {
         match self {
             Self::Ago(ago) => now.minus(ago),
             Self::At(at) => at,
@@ -77,8 +78,10 @@ impl Range {
     /// A time of each of its days (in UTC), the latest first.
     pub fn days(&self) -> impl Iterator<Item = Timestamp> + use<> {
         const DAY: i64 = 24 * 3_600 * 1_000;
+        let is_empty = self.until <= self.since;
         let (first, last) = (self.since.as_millis().div_euclid(DAY), (self.until.as_millis() - 1).div_euclid(DAY));
-        (first..=last).rev().map(|day| Timestamp::from_millis(day * DAY))
+        // One without a millisecond may begin and end on the same day.
+        (first..=last).filter(move |_| !is_empty).rev().map(|day| Timestamp::from_millis(day * DAY))
     }
 }
 
@@ -109,5 +112,11 @@ mod tests {
         assert!(range.holds(range.since) && !range.holds(range.until));
         let none = Range { since: range.until, until: range.since };
         assert_eq!(none.days().count(), 0);
+        let nothing = Range { since: range.since, until: range.since };
+        assert_eq!(
+            nothing.days().count(),
+            0,
+            "an index is not asked for what lies between a time and the one before it"
+        );
     }
 }

@@ -42,7 +42,7 @@ pub enum Order {
     LatestFirst,
 }
 
-/// A place in a list of receipts, latest first. As text it goes on from one call to the next.
+/// A place in a list of receipts. As text it goes on from one call to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     at: Timestamp,
@@ -55,12 +55,27 @@ impl Place {
         Self { at: entry.received_at, id: entry.id }
     }
 
-    /// The first time that may follow it.
+    /// At the receipt that arrived then.
+    pub fn at(at: Timestamp, id: ReceiptId) -> Self {
+        Self { at, id }
+    }
+
+    /// The time at which its receipt arrived.
+    pub fn time(self) -> Timestamp {
+        self.at
+    }
+
+    /// The first time that may follow it, where the latest come first.
     pub fn until(self) -> Timestamp {
         Timestamp::from_millis(self.at.as_millis() + 1)
     }
 
-    /// Whether a receipt follows it.
+    /// Whether a receipt follows it, where the earliest come first.
+    pub fn is_followed_by(self, entry: &ReceiptEntry) -> bool {
+        (entry.received_at, entry.id) > (self.at, self.id)
+    }
+
+    /// Whether a receipt follows it, where the latest come first.
     pub fn is_before(self, entry: &ReceiptEntry) -> bool {
         (entry.received_at, entry.id) < (self.at, self.id)
     }

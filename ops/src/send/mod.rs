@@ -3,6 +3,7 @@
 mod endpoint;
 mod key;
 mod delivery;
+mod preview;
 mod summary;
 
 use std::path::PathBuf;
@@ -24,6 +25,7 @@ use crate::terminal::{Format, Terminal};
 pub use delivery::{Draft, Signer};
 pub use endpoint::Endpoint;
 pub(crate) use key::{how_to_make_a_pair, only_the_provider};
+pub use preview::Preview;
 pub use summary::{Outcome, Summary};
 
 /// Send signed sample deliveries, as a provider would
@@ -69,6 +71,9 @@ pub struct SendArgs {
     /// All at once instead of one after the other
     #[arg(long)]
     pub concurrent: bool,
+    /// Show what would be sent and send nothing
+    #[arg(long)]
+    pub dry_run: bool,
     /// The file with the integration's settings
     #[arg(long, value_name = "FILE", default_value = "hookbox.toml")]
     pub config: PathBuf,
@@ -97,7 +102,7 @@ Examples:
   openssl pkey -in key.pem -pubout -outform DER | openssl base64 -A     # its secret
   KEY=$(cat key.pem) hookbox send sendgrid --account test --secret env:KEY
 
-Exit codes: 0 every answer was 2xx, 1 one was not, 2 wrong usage, 3 nothing could be sent.";
+Exit codes: 0 every answer was 2xx (with --dry-run: it could be sent), 1 one was not, 2 wrong usage, 3 nothing could be sent.";
 
 /// Calls under way at once.
 const MAX_AT_ONCE: usize = 500;
@@ -125,6 +130,10 @@ pub async fn run(args: &SendArgs, clock: Arc<dyn Clock>, terminal: &mut Terminal
     let secret = args.aws.secrets(Arc::clone(&clock)).await.read(&endpoint.secret).await?;
     let signer = Signer::new(&endpoint, &secret, &profiles, Arc::clone(&clock))?;
     let draft = draft(args, &signer, clock.now())?;
+    if args.dry_run {
+        Preview::of(&signer, &draft, args.times)?.show(terminal)?;
+        return Ok(Answer::Yes);
+    }
     let summary = deliver(&signer, &draft, args.times, args.concurrent, terminal).await?;
     match terminal.format() {
         Format::Json | Format::Jsonl => terminal.say_json(&summary)?,

@@ -216,6 +216,34 @@ fn answers_are_summed_up() {
     let (mut terminal, captured) = terminal(Format::Table);
     summary.show("https://api.example/hooks/stripe/demo", &mut terminal).unwrap();
     insta::assert_snapshot!(captured.out());
+    insta::assert_json_snapshot!("answers_as_json", summary);
+}
+
+#[test]
+fn a_dry_run_shows_what_would_be_sent_and_needs_nobody_to_answer() {
+    let signer = signer("github", "https://api.example", SECRET);
+    let draft = draft(&signer, None);
+    for format in [Format::Table, Format::Json] {
+        let (mut terminal, captured) = terminal(format);
+        Preview::of(&signer, &draft, 20).unwrap().show(&mut terminal).unwrap();
+        assert!(!captured.out().contains(SECRET) && !captured.out().contains("sha256="), "{}", captured.out());
+        insta::assert_snapshot!(format!("dry_run_{format:?}"), captured.out());
+    }
+    let unsigned = self::signer("standard-webhooks", "http://127.0.0.1:9", "whsec_%MfKQ9");
+    assert_eq!(Preview::of(&unsigned, &draft, 1).unwrap_err().code(), 2, "what cannot be signed cannot be sent");
+}
+
+#[tokio::test]
+async fn a_dry_run_sends_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let (url, api) = Api::start("stripe").await;
+    let file = "[[integration]]\nprovider = \"stripe\"\naccount = \"demo\"\nsecrets = [\"env:CARGO_PKG_NAME\"]\n";
+    std::fs::write(directory.path().join("hookbox.toml"), file).unwrap();
+    let (mut terminal, captured) = terminal(Format::Json);
+    let mut args = arguments(&["stripe", "--account", "demo", "--dry-run", "--times", "3"]);
+    (args.config, args.url) = (directory.path().join("hookbox.toml"), format!("{url}/api"));
+    assert_eq!(run(&args, Arc::new(clock()), &mut terminal).await.unwrap(), Answer::Yes);
+    assert_eq!((&captured.json()["times"], api.receipts()), (&json!(3), 0));
 }
 
 #[tokio::test]

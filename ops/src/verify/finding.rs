@@ -192,6 +192,10 @@ impl Circumstances<'_> {
                 checks.push("who sends it, or how old it is: the provider has no such certificate or key set now");
             }
             Reason::ForeignUrl => checks.push("who sends it: the certificate is not at the provider's own address"),
+            Reason::UnusableChallenge => {
+                checks
+                    .push("what the provider sends as its challenge: it is sent back only where it is short and plain");
+            }
             Reason::BodyNotSigned => checks.push("the content type: the signature covers other bodies only"),
             Reason::BadCertificate => {
                 checks.push("--at with the time at which it arrived, when the certificate was valid");

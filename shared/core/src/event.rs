@@ -44,6 +44,8 @@ pub enum Identity {
     },
     /// No event id: the documented stable fields of the event.
     LeadEvent {
+        /// Whose it is, where one connection serves many.
+        tenant: Option<String>,
         /// The lead, order … that it happened to.
         resource: String,
         /// What happened to it.
@@ -53,6 +55,12 @@ pub enum Identity {
     },
     /// Nothing stable at all: the event's own content.
     Content {
+        /// Whose it is, where one connection serves many.
+        tenant: Option<String>,
+        /// What happened, which need not be part of the content.
+        kind: String,
+        /// A field beside the content that tells two such events apart, where the provider has one.
+        version: Option<String>,
         /// Digest of the event without its volatile fields.
         digest: Digest,
     },

@@ -16,6 +16,7 @@ pub fn broken(job: &Job, max_attempts: usize) -> Option<&'static str> {
         (running <= 1, "no job has two running attempts"),
         (job.attempts.is_empty() || job.first_sent_at.is_some(), "an attempt leaves its first time behind"),
         (job.version >= 1 && job.round >= 1, "versions and rounds begin at 1"),
+        (job.erased_at.is_none() || (job.has_ended() && running == 0), "what is erased has ended"),
         (!matches!(job.state, State::Completed { .. }) || job.uncertain.is_none(), "a completed job is not uncertain"),
     ];
     rules.into_iter().find_map(|(holds, rule)| (!holds).then_some(rule))

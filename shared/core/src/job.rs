@@ -52,6 +52,8 @@ pub struct Job {
     pub open_at: Option<Timestamp>,
     /// What went wrong last.
     pub last_error: Option<LastError>,
+    /// When everything personal was taken from it; from then on it cannot be replayed.
+    pub erased_at: Option<Timestamp>,
 }
 
 /// Where a job stands.
@@ -85,6 +87,8 @@ pub enum State {
     Dismissed {
         /// When.
         at: Timestamp,
+        /// Why.
+        reason: DismissReason,
     },
 }
 
@@ -120,6 +124,17 @@ pub enum ReviewReason {
     KeyExpired,
     /// The operation is no longer configured.
     OperationRemoved,
+}
+
+/// Why a job was dismissed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DismissReason {
+    /// Somebody said that its effect is not needed.
+    #[default]
+    NotNeeded,
+    /// Its event was erased before it had ended.
+    Erased,
 }
 
 /// One call to the destination.
@@ -206,6 +221,7 @@ impl Job {
             wakes: 0,
             open_at: Some(now.plus(PENDING_OVERDUE)),
             last_error: None,
+            erased_at: None,
         }
     }
 
@@ -254,6 +270,16 @@ impl ReviewReason {
             Self::PayloadExpired => "payload-expired",
             Self::KeyExpired => "key-expired",
             Self::OperationRemoved => "operation-removed",
+        }
+    }
+}
+
+impl DismissReason {
+    /// The reason as it is shown; `None` for the usual one.
+    pub fn as_str(self) -> Option<&'static str> {
+        match self {
+            Self::NotNeeded => None,
+            Self::Erased => Some("erased"),
         }
     }
 }

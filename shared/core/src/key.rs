@@ -38,15 +38,22 @@ impl ReceiptId {
         let content;
         let predecessor;
         let mut parts: Vec<&str> = vec![provider.as_str(), account.as_str()];
+        // An id of the provider's own is complete: a profile puts into it what it takes to tell two events apart.
+        if let Identity::LeadEvent { tenant: Some(tenant), .. } | Identity::Content { tenant: Some(tenant), .. } =
+            identity
+        {
+            parts.extend(["tenant", tenant]);
+        }
         match identity {
             Identity::ProviderEvent { event_id } => parts.extend(["provider-event", event_id]),
-            Identity::LeadEvent { resource, kind, version } => {
+            Identity::LeadEvent { resource, kind, version, .. } => {
                 parts.extend(["lead-event", resource, kind]);
                 parts.extend(version.as_deref());
             }
-            Identity::Content { digest } => {
+            Identity::Content { kind, version, digest, .. } => {
                 content = digest.to_string();
-                parts.extend(["event-digest", &content]);
+                parts.extend(["event-digest", &content, kind]);
+                parts.extend(version.as_deref());
             }
         }
         if let Some(receipt) = after {
@@ -116,6 +123,11 @@ impl JobKey {
     pub fn first(receipt: ReceiptId, operation: OperationName) -> Self {
         Self { receipt, operation, version: 1 }
     }
+
+    /// The key of the version after it; `None` after the last that there can be.
+    pub fn following(&self) -> Option<Self> {
+        Some(Self { version: self.version.checked_add(1)?, ..self.clone() })
+    }
 }
 
 impl fmt::Display for JobKey {
@@ -176,29 +188,39 @@ mod tests {
         let expected = sha(r#"["yelp","a","provider-event","evt-\"1\""]"#);
         assert_eq!(receipt("a", &by_id, None).to_string(), expected);
 
-        let lead = Identity::LeadEvent { resource: "lead-7".into(), kind: "lead.updated".into(), version: None };
-        assert_eq!(receipt("a", &lead, None).to_string(), sha(r#"["yelp","a","lead-event","lead-7","lead.updated"]"#));
+        let lead = |tenant: Option<&str>, version: Option<&str>| Identity::LeadEvent {
+            tenant: tenant.map(str::to_owned),
+            resource: "lead-7".into(),
+            kind: "lead.updated".into(),
+            version: version.map(str::to_owned),
+        };
+        for (tenant, version, expected) in [
+            (None, None, r#"["yelp","a","lead-event","lead-7","lead.updated"]"#),
+            (None, Some("3"), r#"["yelp","a","lead-event","lead-7","lead.updated","3"]"#),
+            (Some("b"), Some("3"), r#"["yelp","a","tenant","b","lead-event","lead-7","lead.updated","3"]"#),
+        ] {
+            assert_eq!(receipt("a", &lead(tenant, version), None).to_string(), sha(expected));
+        }
 
-        let versioned =
-            Identity::LeadEvent { resource: "lead-7".into(), kind: "lead.updated".into(), version: Some("3".into()) };
+        let content = |tenant: Option<&str>, version: Option<&str>| Identity::Content {
+            tenant: tenant.map(str::to_owned),
+            kind: "changes".into(),
+            version: version.map(str::to_owned),
+            digest: Digest::of(b"x"),
+        };
+        let x = Digest::of(b"x");
+        let first = receipt("a", &content(None, None), None);
+        assert_eq!(first.to_string(), sha(&format!(r#"["yelp","a","event-digest","{x}","changes"]"#)));
         assert_eq!(
-            receipt("a", &versioned, None).to_string(),
-            sha(r#"["yelp","a","lead-event","lead-7","lead.updated","3"]"#)
-        );
-
-        let content = Identity::Content { digest: Digest::of(b"x") };
-        let first = receipt("a", &content, None);
-        assert_eq!(first.to_string(), sha(&format!(r#"["yelp","a","event-digest","{}"]"#, Digest::of(b"x"))));
-        assert_eq!(
-            receipt("a", &content, Some(first)).to_string(),
-            sha(&format!(r#"["yelp","a","event-digest","{}","after","{first}"]"#, Digest::of(b"x")))
+            receipt("a", &content(Some("b"), Some("7")), Some(first)).to_string(),
+            sha(&format!(r#"["yelp","a","tenant","b","event-digest","{x}","changes","7","after","{first}"]"#))
         );
     }
 
     #[test]
     fn parts_are_quoted_so_that_no_two_lists_collide() {
-        let one = Identity::LeadEvent { resource: "a\",\"b".into(), kind: "c".into(), version: None };
-        let two = Identity::LeadEvent { resource: "a".into(), kind: "b\",\"c".into(), version: None };
+        let one = Identity::LeadEvent { tenant: None, resource: "a\",\"b".into(), kind: "c".into(), version: None };
+        let two = Identity::LeadEvent { tenant: None, resource: "a".into(), kind: "b\",\"c".into(), version: None };
         assert_ne!(receipt("a", &one, None), receipt("a", &two, None));
         let same = Identity::ProviderEvent { event_id: "1".into() };
         assert_ne!(receipt("a", &same, None), receipt("b", &same, None), "accounts do not share ids");
@@ -209,7 +231,10 @@ mod tests {
         let id = ReceiptId(Digest::of(b"x"));
         let key = JobKey::first(id, "crm-upsert".parse().expect("name"));
         assert_eq!(key.to_string(), format!("{id}:crm-upsert:v1"));
-        assert_eq!(key.to_string().parse(), Ok(key));
+        assert_eq!(key.to_string().parse(), Ok(key.clone()));
+        let next = key.following().expect("2");
+        assert_eq!(next.to_string(), format!("{id}:crm-upsert:v2"));
+        assert_eq!(JobKey { version: u16::MAX, ..key }.following(), None);
         for bad in ["v01", "v0", "1", "v+1", "v1 ", "v70000", ""] {
             assert_eq!(format!("{id}:crm-upsert:{bad}").parse::<JobKey>(), Err(InvalidKey::Job), "{bad}");
         }

@@ -13,8 +13,11 @@ pub const MAX_TRANSACTION_BYTES: usize = 4 * 1024 * 1024;
 pub const MAX_ITEM_BYTES: usize = 400 * 1024;
 /// Compressed payload bytes in one item; the rest of the item is room for its names and headers.
 pub const PAYLOAD_CHUNK_BYTES: usize = 350 * 1024;
-/// The most operations of one integration, and so the most jobs of one event.
+/// The most operations of one integration, and so the most jobs that an event comes with.
 pub const MAX_OPERATIONS: usize = 20;
+/// The most jobs of one event that a new version can be added to: what keeps or ends one of them writes all of them, and
+/// the payload, in one transaction.
+pub const MAX_JOBS: usize = 50;
 /// The most events in one delivery. `SendGrid` sends as many as 768 KB hold, which are 8,000 of 100 bytes; Meta up to 1,000
 /// updates in one POST. Nobody can make a provider send less at once, so this is beyond what any does.
 pub const MAX_EVENTS_PER_DELIVERY: usize = 20_000;
@@ -98,6 +101,9 @@ const _: () = {
     // A receipt, its jobs and the chunks of the largest body, stored uncompressed, fit into one transaction.
     let chunks = MAX_TRANSACTION_BYTES / PAYLOAD_CHUNK_BYTES + 1;
     assert!(1 + MAX_OPERATIONS + chunks <= MAX_TRANSACTION_ITEMS);
+    // And so do a receipt, all its jobs and chunks, a pause and a record, with room for earlier records.
+    assert!(1 + MAX_JOBS + chunks + 2 + 30 <= MAX_TRANSACTION_ITEMS);
+    assert!(MAX_JOBS > MAX_OPERATIONS);
     assert!(PAYLOAD_CHUNK_BYTES + 40 * 1024 <= MAX_ITEM_BYTES);
     // AWS advises a visibility timeout of six times the function's timeout.
     assert!(WORK_QUEUE_VISIBILITY.as_secs() >= 6 * WORKER_TIMEOUT.as_secs());

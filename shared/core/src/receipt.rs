@@ -62,6 +62,8 @@ pub struct Receipt {
     pub arrivals: Vec<Arrival>,
     /// Deliveries that carried the same key and another content.
     pub conflicts: Vec<Conflict>,
+    /// When everything personal was taken from it, and its payload deleted.
+    pub erased_at: Option<Timestamp>,
 }
 
 /// One delivery of the event.
@@ -133,6 +135,7 @@ impl Folder {
             last_duplicate_at: None,
             arrivals: vec![arrival],
             conflicts: Vec::new(),
+            erased_at: None,
         };
         let jobs =
             required.into_iter().map(|operation| Job::pending(JobKey::first(id, operation), &receipt, now)).collect();
@@ -145,7 +148,41 @@ impl Folder {
     }
 }
 
+impl Arrival {
+    /// The delivery without what leads to its sender: when it came, its digest, and which secret verified it.
+    #[must_use]
+    pub fn erased(&self) -> Self {
+        Self { request_id: String::new(), ..*self }
+    }
+}
+
+impl Conflict {
+    /// The delivery without what leads to its sender: when it came, and both digests.
+    #[must_use]
+    pub fn erased(&self) -> Self {
+        Self { request_id: String::new(), ..*self }
+    }
+}
+
 impl Receipt {
+    /// The receipt without anything personal, which is evidence that the event arrived: its id, connection, kind, times,
+    /// digests and counts. The id is a hash over the provider's own, so that whoever has that still finds it; the
+    /// provider's id itself goes, because profiles build it from what the event is about. It may be done again, and keeps
+    /// its first time.
+    #[must_use]
+    pub fn erased(&self, at: Timestamp) -> Self {
+        Self {
+            tenant: None,
+            event_id: None,
+            resource: None,
+            event_version: None,
+            arrivals: self.arrivals.iter().map(Arrival::erased).collect(),
+            conflicts: self.conflicts.iter().map(Conflict::erased).collect(),
+            erased_at: Some(self.erased_at.unwrap_or(at)),
+            ..self.clone()
+        }
+    }
+
     /// Whether a delivery at `now` is a new event because this receipt's weak identity is no longer believed.
     pub fn window_has_passed(&self, window: Option<IdentityWindow>, now: Timestamp) -> bool {
         window.is_some_and(|IdentityWindow(window)| now.since(self.received_at) > window)

@@ -2,15 +2,21 @@
 
 use std::collections::BTreeMap;
 
+use hookbox_core::key::JobKey;
 use hookbox_core::name::BulkId;
 use hookbox_core::time::{EpochSeconds, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::Ledger;
 use crate::error::{LedgerError, Stored};
+use crate::item::bulk::BulkJobs;
 use crate::item::key;
+use crate::load::beginning;
 use crate::replace::Replaced;
 use crate::transact::Key;
+
+/// Jobs whose keys stand in one item: at most 120 bytes each, in 400 KB.
+const JOBS_IN_ONE_ITEM: usize = 2_500;
 
 /// One bulk operation of a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +33,8 @@ pub struct Bulk {
     pub why: Option<String>,
     /// To which jobs it is done, as the command understands it.
     pub query: String,
+    /// How many jobs these are; which ones, [`Ledger::bulk_jobs`] says.
+    pub jobs: u64,
     /// How far it has come, as the command understands it; `None` at the beginning and at the end.
     pub cursor: Option<String>,
     /// How many jobs there were of each result.
@@ -54,6 +62,30 @@ pub enum BulkState {
 }
 
 impl Ledger {
+    /// Stores a new bulk operation and its jobs in their order. The jobs come first, so that whoever finds the operation
+    /// finds them all, until they expire.
+    ///
+    /// [`LedgerError::ConditionFailed`] when there is another of that name.
+    pub async fn start_bulk(&self, bulk: &Bulk, jobs: &[JobKey]) -> Result<(), LedgerError> {
+        for (part, jobs) in jobs.chunks(JOBS_IN_ONE_ITEM).enumerate() {
+            let part = BulkJobs { id: bulk.id.clone(), part, jobs: jobs.to_vec(), expires_at: bulk.expires_at };
+            if let Replaced::Lost(_) = self.replace(part.to_item()?, None).await? {
+                return Err(LedgerError::ConditionFailed { stored: Stored::Nothing });
+            }
+        }
+        self.put_bulk(bulk, None).await
+    }
+
+    /// The jobs of a bulk operation in their order, read consistently; `None` when they are not all there any more.
+    pub async fn bulk_jobs(&self, bulk: &Bulk) -> Result<Option<Vec<JobKey>>, LedgerError> {
+        let parts = self.query(beginning(&key::bulk(&bulk.id), key::BULK_JOBS), None).await?;
+        let mut jobs = Vec::new();
+        for part in parts {
+            jobs.extend(BulkJobs::jobs_of_item(part)?);
+        }
+        Ok(Some(jobs).filter(|jobs| jobs.len() as u64 == bulk.jobs))
+    }
+
     /// A bulk operation, read consistently; `None` when there is none.
     pub async fn bulk(&self, id: &BulkId) -> Result<Option<Bulk>, LedgerError> {
         let item = self.get(Key::new(key::bulk(id), key::BULK)).await?;

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 use hookbox_core::key::{JobKey, ReceiptId};
 use hookbox_core::name::{Account, OperationName, Provider};
 use hookbox_core::time::Timestamp;
@@ -112,7 +113,7 @@ pub struct ReceiptEntry {
 }
 
 /// A part of a list.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Page<T> {
     /// The entries, in the order of the index.
     pub items: Vec<T>,
@@ -120,6 +121,8 @@ pub struct Page<T> {
     pub unreadable: Vec<Unreadable>,
     /// Where the next part begins; `None` at the end.
     pub next: Option<Cursor>,
+    /// The read units that it took, as DynamoDB bills them.
+    pub read_units: f64,
 }
 
 /// Where a list goes on. It can be kept as text.
@@ -128,6 +131,13 @@ pub struct Cursor {
     pk: String,
     sk: String,
     at: i64,
+}
+
+impl Cursor {
+    /// The time of the entry after which it goes on.
+    pub fn at(&self) -> Timestamp {
+        Timestamp::from_millis(self.at)
+    }
 }
 
 /// The text is not a cursor.
@@ -154,14 +164,16 @@ impl FromStr for Cursor {
 }
 
 /// A range of one partition of an index.
-struct Range<'a> {
-    index: &'static Index,
-    pk: String,
+pub(crate) struct Range<'a> {
+    pub(crate) index: &'static Index,
+    pub(crate) pk: String,
     /// The earliest and the latest time of the range.
-    between: Option<(Timestamp, Timestamp)>,
-    earliest_first: bool,
-    limit: u32,
-    after: Option<&'a Cursor>,
+    pub(crate) between: Option<(Timestamp, Timestamp)>,
+    pub(crate) earliest_first: bool,
+    pub(crate) limit: u32,
+    pub(crate) after: Option<&'a Cursor>,
+    /// The attributes that are wanted; none is all.
+    pub(crate) only: &'static [&'static str],
 }
 
 impl Ledger {
@@ -182,7 +194,7 @@ impl Ledger {
         };
         let after = after.as_ref();
         let between = Some((Timestamp::from_millis(0), until));
-        let range = Range { index: &table::OPEN, pk, between, earliest_first: true, limit, after };
+        let range = Range { index: &table::OPEN, pk, between, earliest_first: true, limit, after, only: &[] };
         self.page(range, OpenEntry::from_item).await
     }
 
@@ -196,7 +208,15 @@ impl Ledger {
         let pk = index::day(&query.provider, &query.account, query.day, query.shard);
         let after = after.as_ref();
         let HistoryQuery { since, until, earliest_first, .. } = *query;
-        let range = Range { index: &table::HISTORY, pk, between: Some((since, until)), earliest_first, limit, after };
+        let range = Range {
+            index: &table::HISTORY,
+            pk,
+            between: Some((since, until)),
+            earliest_first,
+            limit,
+            after,
+            only: &[],
+        };
         self.page(range, |item| ReceiptEntry::from_item(item, None)).await
     }
 
@@ -209,11 +229,12 @@ impl Ledger {
     ) -> Result<Page<ReceiptEntry>, LedgerError> {
         let pk = index::resource(&query.provider, &query.account, &query.resource);
         let after = after.as_ref();
-        let range = Range { index: &table::RESOURCE, pk, between: None, earliest_first: false, limit, after };
+        let range =
+            Range { index: &table::RESOURCE, pk, between: None, earliest_first: false, limit, after, only: &[] };
         self.page(range, |item| ReceiptEntry::from_item(item, Some(&query.resource))).await
     }
 
-    async fn page<T>(
+    pub(crate) async fn page<T>(
         &self,
         range: Range<'_>,
         read: impl Fn(Item) -> Result<T, ItemError>,
@@ -225,6 +246,8 @@ impl Ledger {
             let (since, until) = (condition.value(since), condition.value(until));
             condition = condition.when(format!("{name} BETWEEN {since} AND {until}"));
         }
+        let only: Vec<_> = range.only.iter().map(|attribute| condition.name(attribute)).collect();
+        let only = Some(only.join(", ")).filter(|only| !only.is_empty());
         let start = range.after.map(|after| {
             let mut start = Key::new(&after.pk, &after.sk).into_attributes();
             start.insert(range.index.hash.to_owned(), text(range.pk.as_str()));
@@ -243,6 +266,8 @@ impl Ledger {
                 .set_key_condition_expression(condition.condition())
                 .set_expression_attribute_names(condition.names())
                 .set_expression_attribute_values(condition.values())
+                .set_projection_expression(only.clone())
+                .return_consumed_capacity(ReturnConsumedCapacity::Total)
                 .set_exclusive_start_key(start.clone());
             match tries.make(call.send()).await {
                 Ok(found) => break found,
@@ -254,7 +279,8 @@ impl Ledger {
             let at = last.get(range.index.range)?.as_n().ok()?.parse().ok()?;
             Some(Cursor { pk, sk, at })
         });
-        let mut page = Page { items: Vec::new(), unreadable: Vec::new(), next };
+        let read_units = found.consumed_capacity.and_then(|consumed| consumed.capacity_units).unwrap_or_default();
+        let mut page = Page { items: Vec::new(), unreadable: Vec::new(), next, read_units };
         for item in found.items.unwrap_or_default() {
             let (pk, sk) = item::names(&item);
             match read(item) {

@@ -33,6 +33,7 @@ struct Found {
     key: JobKey,
     version: u64,
     expires: bool,
+    erased_at: Option<Timestamp>,
 }
 
 impl Ledger {
@@ -93,8 +94,8 @@ impl Ledger {
         Ok(parts)
     }
 
-    /// Puts receipt and payload back beside jobs that have outlived them, and touches no job: what they did is done.
-    /// `None` when the folder has changed meanwhile.
+    /// Puts receipt and payload back beside jobs that have outlived them, and touches no job: what they did is done. Of an
+    /// event that was erased comes back what an erased receipt has, and no payload. `None` when the folder has changed meanwhile.
     async fn restore(
         &self,
         tries: &mut retry::Tries<'_>,
@@ -108,7 +109,13 @@ impl Ledger {
         let expiry = |at: EpochSeconds| expires.then_some(at);
         let mut receipt = folder.receipt.clone();
         receipt.expires_at = receipt.expires_at.and_then(expiry);
-        let chunks = payload::to_items(receipt.id, payload, expiry(receipt.payload_expires_at()))?;
+        let chunks = match found.iter().filter_map(|job| job.erased_at).min() {
+            Some(at) => {
+                receipt = receipt.erased(at);
+                Vec::new()
+            }
+            None => payload::to_items(receipt.id, payload, expiry(receipt.payload_expires_at()))?,
+        };
         let stored = StoredReceipt { receipt, token: token.clone(), chunks: chunks.len() };
         let mut parts = vec![Write::Put(stored.to_item(self.shards)?, Expression::default().when_absent("pk"))];
         parts.extend(found.iter().map(|job| {
@@ -157,6 +164,7 @@ fn found_jobs(jobs: &[Job], verdicts: &[Verdict]) -> Result<Vec<Found>, LedgerEr
                 key: job.key.clone(),
                 version: stored.job.version,
                 expires: stored.expires_at.is_some(),
+                erased_at: stored.job.erased_at,
             });
         }
     }

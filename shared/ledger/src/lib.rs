@@ -32,10 +32,13 @@ mod receipt;
 mod load;
 mod plan;
 mod write_job;
+mod add_job;
+mod erase;
 
 mod audit;
 mod bulk;
 mod entries;
+mod counts;
 mod move_entry;
 mod pause;
 mod rate;
@@ -55,10 +58,13 @@ use hookbox_core::key::Shards;
 use hookbox_core::surroundings::Random;
 use hookbox_core::time::Timestamp;
 
+pub use add_job::Added;
 pub use audit::{Audit, Subject};
 pub use bulk::{Bulk, BulkState};
 pub use config::{Configured, DirectoryEntry};
+pub use counts::{ReceiptCount, Standings};
 pub use entries::{Cursor, HistoryQuery, InvalidCursor, OpenEntry, OpenQuery, Page, ReceiptEntry, ResourceQuery};
+pub use erase::{Erasure, Taken};
 pub use error::{ItemError, LedgerError, Stored};
 pub use ingest::Ingested;
 pub use load::{Listing, Loaded, Unreadable};

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use hookbox_core::event::Payload;
 use hookbox_core::job::Job;
 use hookbox_core::key::{JobKey, ReceiptId};
+use hookbox_core::name::OperationName;
 use hookbox_core::receipt::Receipt;
 
 use crate::Ledger;
@@ -76,7 +77,7 @@ impl<T> Listing<T> {
 }
 
 impl Loaded {
-    fn new(id: ReceiptId) -> Self {
+    pub(crate) fn new(id: ReceiptId) -> Self {
         Self {
             id,
             receipt: None,
@@ -97,6 +98,20 @@ impl Loaded {
     /// Why the job with this key cannot be read, if it is there and cannot.
     pub fn unreadable_job(&self, key: &JobKey) -> Option<&ItemError> {
         self.unreadable_item(&key::job(key))
+    }
+
+    /// Why not every version of this operation's job is known, if one of them cannot be read.
+    pub fn unreadable_version(&self, operation: &OperationName) -> Option<&ItemError> {
+        self.unreadable_beginning(&key::jobs(operation))
+    }
+
+    /// Why not all that people did is known, if a record of it cannot be read.
+    pub fn unreadable_record(&self) -> Option<&ItemError> {
+        self.unreadable_beginning(key::LOG)
+    }
+
+    fn unreadable_beginning(&self, sk: &str) -> Option<&ItemError> {
+        self.unreadable.iter().find(|item| item.sk.starts_with(sk)).map(|item| &item.error)
     }
 
     /// Why the item with this sort key cannot be read, if it is there and cannot.

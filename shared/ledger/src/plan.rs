@@ -7,6 +7,7 @@
 
 use hookbox_core::job::{Job, State};
 use hookbox_core::key::{JobKey, Shards};
+use hookbox_core::limits::MAX_TRANSACTION_ITEMS;
 use hookbox_core::receipt::{Expiry, Receipt};
 use hookbox_core::time::{EpochSeconds, Timestamp};
 use hookbox_core::transition::expiry::{self, ExpiryChange};
@@ -27,6 +28,8 @@ pub(crate) enum Part {
     Receipt,
     /// That there still is no receipt.
     NoReceipt,
+    /// That the version before the one that is added is as it was read.
+    Newest,
     /// The expiry of another job.
     Sibling(String),
     /// The expiry of a payload chunk.
@@ -48,9 +51,11 @@ pub(crate) struct Plan {
     pub(crate) expires_at: Option<EpochSeconds>,
 }
 
-/// The most records whose expiry is changed, the latest ones: a transaction has 100 parts, of which a folder with every
-/// operation and the largest payload needs fewer than 40.
+/// The most records whose expiry is changed, the latest ones. A folder with the largest payload and as many jobs as it can
+/// have leaves room for thirty.
 const MAX_RECORDS: usize = 50;
+/// What may come after the folder: a pause or a record.
+const AFTER_THE_FOLDER: usize = 2;
 
 /// The change of a job.
 #[derive(Clone, Copy, Debug)]
@@ -136,6 +141,17 @@ impl Plan {
         Ok(plan)
     }
 
+    /// The parts that add a job, whose item this is, as the version after `newest`: from then on nothing of the folder
+    /// expires. The receipt's version grows, so that a last job that ends meanwhile is noticed and notices it.
+    pub(crate) fn of_addition(folder: &Loaded, newest: &Job, item: Item, gone: &[String]) -> Result<Self, LedgerError> {
+        let mut plan = Self::default();
+        plan.push(Part::Job, Write::Put(item, Expression::default().when_absent("pk")));
+        let unchanged = Expression::of_ours().when_is("version", number(newest.version)).remove("expires_at");
+        plan.push(Part::Newest, Write::Update(Key::new(folder.id.to_string(), key::job(&newest.key)), unchanged));
+        plan.folder(folder, &newest.key, Fate::Kept, gone)?;
+        Ok(plan)
+    }
+
     /// Everything of the folder but the job itself.
     fn folder(&mut self, folder: &Loaded, job: &JobKey, fate: Fate, gone: &[String]) -> Result<(), LedgerError> {
         self.receipt(folder, Some(fate))?;
@@ -164,7 +180,8 @@ impl Plan {
             };
             self.push(Part::Chunk(sk.clone()), Write::Update(Key::new(&pk, sk), expression));
         }
-        let latest = folder.records.iter().rev().take(MAX_RECORDS);
+        let room = MAX_TRANSACTION_ITEMS.saturating_sub(self.parts.len() + AFTER_THE_FOLDER).min(MAX_RECORDS);
+        let latest = folder.records.iter().rev().take(room);
         for sk in latest.filter(|sk| !gone.contains(sk)) {
             let expression = match self.expires_at {
                 None => Expression::of_ours().remove("expires_at"),
@@ -208,7 +225,7 @@ fn expiry_change(folder: &Loaded, before: &Job, after: &Job, expires: bool) -> E
 /// `None` without a receipt: nobody knows the retention.
 fn expiry_after(receipt: Option<&Receipt>, after: &Job) -> Option<Expiry> {
     let ended_at: Timestamp = match after.state {
-        State::Completed { at } | State::Dismissed { at } => at,
+        State::Completed { at } | State::Dismissed { at, .. } => at,
         _ => return None,
     };
     receipt.map(|receipt| receipt.expiry_after_end(ended_at))
@@ -218,7 +235,7 @@ fn expiry_after(receipt: Option<&Receipt>, after: &Job) -> Option<Expiry> {
 ///
 /// What does not differ is not written: the sweeper may have moved the entry since, and that is not undone. Wake-ups
 /// are written always, because it may have counted one.
-fn job_update(change: Change<'_>) -> Result<Expression, LedgerError> {
+pub(crate) fn job_update(change: Change<'_>) -> Result<Expression, LedgerError> {
     let Change { before, after, token, shards } = change;
     debug_assert!(after.version > before.version, "a transition gives the next version");
     let (old, new) = (item_of(before, shards)?, item_of(after, shards)?);

@@ -90,7 +90,7 @@ impl Ledger {
             if plan.parts.is_empty() {
                 return Ok(());
             }
-            match self.send(&mut tries, &plan).await {
+            match self.send(&mut tries, &plan.writes).await {
                 Ok(()) => return Ok(()),
                 Err(Failure::Cancelled(verdicts)) => {
                     match missing(&plan, &verdicts)? {
@@ -125,7 +125,7 @@ impl Ledger {
                 let absent = Expression::default().when_absent("pk");
                 plan.push(Part::Audit, Write::Put(audit.to_item(&audit_id)?, absent));
             }
-            let judgement = match self.send(&mut tries, &plan).await {
+            let judgement = match self.send(&mut tries, &plan.writes).await {
                 Ok(()) => return Ok(Held::Written),
                 Err(Failure::Condition(item)) => of_job(item, before, &token)?,
                 Err(Failure::Cancelled(verdicts)) => judge(&plan, verdicts, before, &token)?,
@@ -151,11 +151,11 @@ impl Ledger {
     }
 
     /// One part alone is a plain update, at half the price of a transaction.
-    async fn send(&self, tries: &mut Tries<'_>, plan: &Plan) -> Result<(), Failure> {
-        if let [Write::Update(key, expression)] = plan.writes.as_slice() {
+    pub(crate) async fn send(&self, tries: &mut Tries<'_>, writes: &[Write]) -> Result<(), Failure> {
+        if let [Write::Update(key, expression)] = writes {
             return tries.make(self.update(key.clone(), expression).send()).await.map(|_| ());
         }
-        let call = self.transaction(plan.writes.clone(), &self.token()).map_err(Failure::Error)?;
+        let call = self.transaction(writes.to_vec(), &self.token()).map_err(Failure::Error)?;
         tries.make(call.send()).await.map(|_| ())
     }
 }
@@ -191,7 +191,7 @@ fn judge(plan: &Plan, verdicts: Vec<Verdict>, before: &Job, token: &str) -> Resu
 }
 
 /// The items of the folder that cannot be changed any more: time to live deletes single items, or they are broken.
-fn missing(plan: &Plan, verdicts: &[Verdict]) -> Result<Vec<String>, LedgerError> {
+pub(crate) fn missing(plan: &Plan, verdicts: &[Verdict]) -> Result<Vec<String>, LedgerError> {
     let mut missing = Vec::new();
     for (part, verdict) in plan.parts.iter().zip(verdicts) {
         match (part, verdict) {

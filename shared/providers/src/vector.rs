@@ -139,7 +139,7 @@ impl Vector {
             Some(index) => (index, Map::new()),
             // A profile that can be anything is what the scheme's name says, here or in another profile.
             None if profile.is_open() => {
-                (0, body_only(scheme).or_else(|| profiles.scheme_for_vectors(scheme)).ok_or_else(unknown)?)
+                (0, without_a_provider(scheme).or_else(|| profiles.scheme_for_vectors(scheme)).ok_or_else(unknown)?)
             }
             None => return Err(unknown()),
         };
@@ -241,8 +241,11 @@ impl Case<'_> {
     }
 }
 
-/// The parameters that names such as `base64-sha256` stand for: a MAC of the body alone.
-fn body_only(scheme: &str) -> Option<Map<String, Value>> {
+/// The parameters that names such as `base64-sha256` stand for, a MAC of the body alone, and those of a bearer token.
+fn without_a_provider(scheme: &str) -> Option<Map<String, Value>> {
+    if matches!(scheme, "bearer" | "bearer-token") {
+        return Some(Map::from_iter([("scheme".to_owned(), "bearer".into())]));
+    }
     let (encoding, algorithm) = scheme.split_once('-')?;
     let known = ["hex", "base64"].contains(&encoding) && ["sha1", "sha256", "sha512"].contains(&algorithm);
     let parameters = [("encoding", encoding), ("algorithm", algorithm)];

@@ -97,6 +97,10 @@ pub enum Reason {
     /// The request names a URL that is not the provider's.
     #[error("the request names a URL that is not the provider's")]
     ForeignUrl,
+    /// The handshake holds no challenge that can be sent back: none at all, a long one, or one that a browser would not
+    /// take for plain text.
+    #[error("the handshake holds no challenge that can be sent back")]
+    UnusableChallenge,
     /// The body is of a form that the signature does not cover.
     #[error("the signature does not cover such a body")]
     BodyNotSigned,
@@ -129,6 +133,7 @@ impl Reason {
             Self::CredentialMismatch => "credential-mismatch",
             Self::NoSuchDocument => "no-such-document",
             Self::ForeignUrl => "foreign-url",
+            Self::UnusableChallenge => "unusable-challenge",
             Self::BodyNotSigned => "body-not-signed",
             Self::BadCertificate => "bad-certificate",
             Self::UnknownKey => "unknown-key",

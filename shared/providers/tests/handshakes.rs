@@ -40,16 +40,21 @@ fn answer(handshake: Option<Handshake>) -> Answer {
 
 #[test]
 fn slack_is_sent_its_challenge_back_as_plain_text() {
-    let answer = answer(signed("slack/-", &payload("slack/url_verification.json"), &[]));
-    assert_eq!((answer.status, answer.content_type.as_deref()), (200, Some("text/plain")));
-    assert_eq!(answer.body, "3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P");
+    let given = answer(signed("slack/-", &payload("slack/url_verification.json"), &[]));
+    assert_eq!((given.status, given.content_type.as_deref()), (200, Some("text/plain")));
+    assert_eq!(given.body, "3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P");
     assert_eq!(signed("slack/-", &payload("slack/event_callback.message.json"), &[]), None);
     let checked = signed("slack/-", b"ssl_check=1&token=t", &[]);
     assert!(matches!(checked, Some(Handshake::Answer(Answer { status: 200, .. }))), "{checked:?}");
+    let unusable = Some(Handshake::Refused(Verdict::Invalid(Reason::UnusableChallenge)));
     for bad in ["<script>", &"a".repeat(257), "a b", "a\\nb"] {
         let body = format!(r#"{{"type":"url_verification","challenge":"{bad}"}}"#);
-        assert_eq!(signed("slack/-", body.as_bytes(), &[]), None, "{bad}");
+        assert_eq!(signed("slack/-", body.as_bytes(), &[]), unusable, "{bad}");
     }
+    let without = signed("slack/-", br#"{"type":"url_verification"}"#, &[]);
+    assert_eq!(without, unusable, "it is no event either");
+    let base64 = signed("slack/-", br#"{"type":"url_verification","challenge":"abc+def/ghi=="}"#, &[]);
+    assert_eq!(answer(base64).body, "abc+def/ghi==");
 }
 
 #[test]
@@ -122,7 +127,8 @@ fn meta_is_sent_its_challenge_back_if_the_token_is_the_agreed_one() {
         }
         let missing = ask_meta(&meta, &secrets, "hub.mode=subscribe&hub.challenge=1");
         assert_eq!(missing, Some(Handshake::Refused(Verdict::Invalid(Reason::MissingCredential))));
-        assert_eq!(ask_meta(&meta, &secrets, &query("t-0ken").replace("1158201444", "%3Cb%3E")), None);
+        let unusable = Some(Handshake::Refused(Verdict::Invalid(Reason::UnusableChallenge)));
+        assert_eq!(ask_meta(&meta, &secrets, &query("t-0ken").replace("1158201444", "%3Cb%3E")), unusable);
         assert_eq!(ask_meta(&meta, &secrets, &query("t-0ken").replace("subscribe", "other")), None);
         let none = ask_meta(&meta, &secrets[..1], &query("t-0ken"));
         let reason = Verdict::Misconfigured(Misconfiguration::NoVerifyToken);

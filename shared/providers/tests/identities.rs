@@ -257,3 +257,129 @@ fn an_identity_of_any_length_is_one_and_a_longer_one_is_another() {
     );
     assert_ne!(folded.identity, long.identity);
 }
+
+/// One connection serves many pages, numbers and businesses, and what has no id may be the same for two of them.
+#[test]
+fn what_is_known_by_its_content_is_known_by_whose_it_is_too() {
+    let meta = |field: &str, value: &str| {
+        format!(
+            r#"{{"object":"x","entry":[{{"id":"A","time":1,"changes":[{{"field":"{field}","value":{value}}}]}},{{"id":"B","time":1,"changes":[{{"field":"{field}","value":{value}}}]}}]}}"#
+        )
+    };
+    for (provider, body) in [
+        ("whatsapp", meta("account_update", r#"{"event":"ACCOUNT_RESTRICTION"}"#)),
+        ("facebook", meta("category", r#"{"category":"shop"}"#)),
+        ("instagram", meta("story_insights", r#"{"reach":1}"#)),
+    ] {
+        let both = events(provider, &[JSON], &body);
+        assert_eq!(both.len(), 2, "{provider}");
+        assert_eq!(both[0].digest, both[1].digest, "{provider}");
+        assert_ne!(both[0].identity, both[1].identity, "{provider}");
+        assert!(both.iter().all(|event| event.weak.is_some()), "{provider}");
+    }
+    let lead = |business: &str| {
+        let body = r#"{"data":{"id":"BUSINESS","updates":[{"event_type":"CONSUMER_PHONE_NUMBER_OPT_IN_EVENT","lead_id":"L"}]}}"#;
+        one("yelp", &[JSON], &body.replace("BUSINESS", business)).identity
+    };
+    assert_ne!(lead("b1"), lead("b2"));
+    let normal = |account: &str| {
+        let body = format!(r#"{{"accountId":"{account}","eventId":"1","leadId":"L","kind":"lead.updated"}}"#);
+        one("generic", &[JSON], &body).identity
+    };
+    assert_ne!(normal("a"), normal("b"), "ids of two accounts may overlap");
+    let opaque = r#"{"entry":[{"id":"A","new":[1]},{"id":"B","new":[1]}]}"#;
+    let unknown = events("whatsapp", &[JSON], opaque);
+    assert_eq!(unknown[1].tenant.as_deref(), Some("B"), "what no rule takes has an owner too");
+}
+
+#[test]
+fn a_kind_that_stands_beside_the_body_is_part_of_what_an_event_is_known_by() {
+    let shopify = |topic: &str| one("shopify", &[JSON, ("X-Shopify-Topic", topic)], r#"{"id":1}"#);
+    assert_eq!(shopify("orders/create").digest, shopify("orders/paid").digest);
+    assert_ne!(shopify("orders/create").identity, shopify("orders/paid").identity);
+}
+
+/// The quality of a number falls, rises and falls again: twice the same content.
+#[test]
+fn a_time_beside_the_content_tells_two_of_whatsapp_apart_and_a_retry_is_the_same() {
+    let body = |time: u32| {
+        format!(
+            r#"{{"entry":[{{"id":"A","time":{time},"changes":[{{"field":"phone_number_quality_update","value":{{"event":"FLAGGED"}}}}]}}]}}"#
+        )
+    };
+    let (first, later) = (one("whatsapp", &[JSON], &body(1)), one("whatsapp", &[JSON], &body(2)));
+    assert_ne!(first.identity, later.identity);
+    assert_same(&first, &one("whatsapp", &[JSON], &body(1)));
+}
+
+#[test]
+fn null_is_as_good_as_missing() {
+    for (provider, with, without) in [
+        (
+            "yelp",
+            r#"{"data":{"id":"b","updates":[{"event_type":"CONSUMER_PHONE_NUMBER_OPT_IN_EVENT","event_id":null,"lead_id":"L"}]}}"#,
+            r#""event_id":null,"#,
+        ),
+        (
+            "facebook",
+            r#"{"entry":[{"id":"A","messaging":[{"sender":{"id":"1"},"timestamp":5,"message":{"mid":null,"text":"t"}}]}]}"#,
+            r#""mid":null,"#,
+        ),
+        (
+            "facebook",
+            r#"{"entry":[{"id":"A","changes":[{"field":"feed","value":{"created_time":null,"item":"post"}}]}]}"#,
+            r#""created_time":null,"#,
+        ),
+        (
+            "instagram",
+            r#"{"entry":[{"id":"A","messaging":[{"sender":{"id":"1"},"timestamp":5,"message":{"mid":null,"text":"t"}}]}]}"#,
+            r#""mid":null,"#,
+        ),
+    ] {
+        let null = one(provider, &[JSON], with);
+        let missing = one(provider, &[JSON], &with.replace(without, ""));
+        assert_eq!(null.disposition, Disposition::Accepted, "{provider}: {with}");
+        assert_eq!(
+            (null.kind, null.weak, null.resource),
+            (missing.kind, missing.weak, missing.resource),
+            "{provider}: {with}"
+        );
+    }
+}
+
+/// A text that was cut in the middle of a character fails nothing, and nothing else of its batch.
+#[test]
+fn half_a_character_in_a_text_fails_no_delivery() {
+    let body = r#"{"entry":[{"id":"A","messaging":[{"sender":{"id":"1"},"timestamp":5,"message":{"mid":"m1","text":"cut \ud83d"}},{"sender":{"id":"1"},"timestamp":6,"message":{"mid":"m2","text":"whole"}}]}]}"#;
+    let both = events("facebook", &[JSON], body);
+    assert_eq!(both.iter().map(id).collect::<Vec<_>>(), ["facebook:A:message:m1", "facebook:A:message:m2"]);
+    assert!(String::from_utf8(both[0].payload.body.clone()).unwrap().contains(r"cut \ud83d"), "handed on as it came");
+}
+
+/// What Twilio and Mandrill sign is the same however often a field is repeated, so that the event must be too.
+#[test]
+fn a_repeated_field_of_a_form_makes_no_other_event() {
+    let body = "CallSid=CA1&CallStatus=completed&SequenceNumber=3&AccountSid=AC1";
+    let (once, twice) = (one("twilio", &[FORM], body), one("twilio", &[FORM], &format!("{body}&SequenceNumber=3")));
+    assert_same(&once, &twice);
+}
+
+#[test]
+fn json_of_twilio_is_read_as_its_forms_are() {
+    let json = r#"{"MessageSid":"SM1","MessageStatus":"sent","AccountSid":"AC1"}"#;
+    let form = "MessageSid=SM1&MessageStatus=sent&AccountSid=AC1";
+    assert_eq!(one("twilio", &[JSON], json).identity, one("twilio", &[FORM], form).identity);
+    let event = r#"{"specversion":"1.0","type":"com.twilio.x","id":"EZ1","data":{"accountSid":"AC1"}}"#;
+    let (alone, listed) = (one("twilio", &[JSON], event), one("twilio", &[JSON], &format!("[{event}]")));
+    assert_eq!((id(&alone), &alone.tenant), (id(&listed), &listed.tenant));
+}
+
+#[test]
+fn what_an_empty_list_stands_beside_is_still_seen() {
+    let count = |body: &str| events("facebook", &[JSON], body).len();
+    let good = r#"{"id":"A","messaging":[{"sender":{"id":"1"},"timestamp":5,"message":{"mid":"m"}}]}"#;
+    assert_eq!(count(&format!(r#"{{"entry":[{good},{{"id":"B","messaging":[]}}]}}"#)), 1);
+    assert_eq!(count(&format!(r#"{{"entry":[{good},{{"id":"B","messaging":[],"new":[1]}}]}}"#)), 2);
+    assert_eq!(count(&format!(r#"{{"entry":[{good},{{"id":"B","messaging":[],"new":{{"x":1}}}}]}}"#)), 2);
+    assert_eq!(count(&format!(r#"{{"entry":[{good},{{"id":"B"}}]}}"#)), 2);
+}

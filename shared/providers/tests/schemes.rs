@@ -371,6 +371,30 @@ fn a_validly_signed_sns_message_of_a_foreign_topic_names_its_topic() {
     assert_eq!(event.tenant.as_deref(), Some(topic), "the integration's list of tenants decides");
 }
 
+/// Lines keep the signed members apart: one inside of a member would make others of the same text.
+#[test]
+fn no_member_of_an_sns_message_but_the_message_holds_a_line_end() {
+    let changed = |name: &str| {
+        let mut vector = vector("aws-sns", "official_v1_subject");
+        let mut message: Value = serde_json::from_slice(&body(&vector)).unwrap();
+        message[name] = json!(format!("{}\nx", message[name].as_str().unwrap()));
+        vector["body_b64"] = json!(STANDARD.encode(message.to_string()));
+        judge(vector)
+    };
+    for name in ["MessageId", "Subject", "Timestamp", "TopicArn"] {
+        assert_eq!(changed(name), Verdict::Invalid(Reason::MalformedSignature), "{name}");
+    }
+    assert_eq!(changed("Message"), Verdict::Invalid(Reason::SignatureMismatch));
+}
+
+#[test]
+fn a_signature_of_paypal_covers_a_checksum_and_vouches_for_one_event_only() {
+    let verdict = judge(vector("paypal", "own_cert_valid"));
+    let Verdict::Valid { once: Some(once), signed_at: Some(_), .. } = verdict else { panic!("{verdict:?}") };
+    let id = vector("paypal", "own_cert_valid")["headers"]["PAYPAL-TRANSMISSION-ID"].as_str().unwrap().to_owned();
+    assert_eq!(once.token, Digest::of(id.as_bytes()));
+}
+
 #[test]
 fn paypal_is_believed_only_with_a_certificate_that_somebody_vouches_for() {
     let paypal = configured("paypal", None);
@@ -397,6 +421,7 @@ fn paypal_is_believed_only_with_a_certificate_that_somebody_vouches_for() {
         ("PAYPAL-CERT-URL", "https://api.paypal.com.evil.test/v1/notifications/certs/CERT-test"),
         ("PAYPAL-CERT-URL", "http://api.paypal.com/v1/notifications/certs/CERT-test"),
         ("PAYPAL-CERT-URL", "https://api.paypal.com/other"),
+        ("PAYPAL-CERT-URL", "https://api.paypal.com/v1/notifications/certs/a/b"),
     ] {
         let mut changed = good.clone();
         changed["headers"][name] = json!(value);

@@ -46,6 +46,9 @@ pub enum QueueError {
         /// The code of SQS.
         code: String,
     },
+    /// The receive that is named is over: the message can be received again, or has been.
+    #[error("the message is no longer held for us")]
+    NotHeld,
     /// The answer does not say what became of the request.
     #[error("the queue's answer makes no sense: {what}")]
     Malformed {
@@ -105,6 +108,7 @@ impl QueueError {
             "KmsAccessDenied" | "KMS.AccessDeniedException" => {
                 Self::Denied { code: code.to_owned(), action: "kms:Decrypt and kms:GenerateDataKey" }
             }
+            "MessageNotInflight" | "ReceiptHandleIsInvalid" => Self::NotHeld,
             "InvalidMessageContents" => Self::MessageRefused { code: code.to_owned() },
             _ => Self::Refused { code: code.to_owned() },
         }

@@ -14,4 +14,4 @@ pub mod test_support;
 pub use deployed::{DeployedQueue, Redrive};
 pub use error::QueueError;
 pub use message::{Message, MessageError};
-pub use queue::{Depth, Handle, Queue, Received};
+pub use queue::{Body, Depth, Handle, Queue, Received};

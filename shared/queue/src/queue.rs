@@ -1,15 +1,19 @@
 //! One SQS queue.
 
 use std::collections::HashMap;
+use std::error::Error;
+use std::fmt;
 use std::time::Duration;
 
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::config::retry::RetryConfig;
 use aws_sdk_sqs::config::{AsyncSleep, Builder};
+use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::operation::send_message_batch::SendMessageBatchOutput;
 use aws_sdk_sqs::types::{
     Message as SqsMessage, MessageSystemAttributeName, QueueAttributeName, SendMessageBatchRequestEntry,
 };
+use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_types::SdkConfig;
 use hookbox_core::key::JobKey;
 use hookbox_core::limits::{MAX_QUEUE_DELAY, MAX_VISIBILITY};
@@ -74,10 +78,29 @@ pub struct Received {
     pub handle: Handle,
     /// What it says.
     pub message: Result<Message, MessageError>,
+    /// Its text as it came.
+    pub body: Body,
     /// When it was sent, as SQS says.
     pub sent_at: Option<Timestamp>,
     /// How often it was received, this time included.
     pub receives: u32,
+}
+
+/// The text of a message. It may be anybody's payload, so nothing shows it by accident.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Body(String);
+
+impl Body {
+    /// The text, secrets and all.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Body({} bytes)", self.0.len())
+    }
 }
 
 /// Names one receive of a message.
@@ -190,22 +213,37 @@ impl Queue {
         answer.messages.unwrap_or_default().into_iter().map(received).collect()
     }
 
-    /// Deletes a received message.
+    /// Deletes a received message. [`QueueError::NotHeld`] when SQS says that the receive is over; it does not always say
+    /// so, and whoever took longer than the visibility must not rely on the deletion.
     pub async fn delete(&self, handle: &Handle) -> Result<(), QueueError> {
         let call = self.client.delete_message().queue_url(&self.url).receipt_handle(&handle.0);
-        call.send().await.map(drop).map_err(|error| QueueError::of_call(DELETE, error))
+        call.send().await.map(drop).map_err(|error| of_receive(DELETE, error))
     }
 
-    /// Gives a received message back, so that it can be received at once.
+    /// Gives a received message back, so that it can be received at once. One that is not held any more is back already.
     pub async fn release(&self, handle: &Handle) -> Result<(), QueueError> {
         let call = self.client.change_message_visibility().queue_url(&self.url).receipt_handle(&handle.0);
-        call.visibility_timeout(0).send().await.map(drop).map_err(|error| QueueError::of_call(RELEASE, error))
+        match call.visibility_timeout(0).send().await.map_err(|error| of_receive(RELEASE, error)) {
+            Ok(_) | Err(QueueError::NotHeld) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     async fn rest(&self, pause: Duration) {
         if let Some(sleep) = self.client.config().sleep_impl() {
             sleep.sleep(pause).await;
         }
+    }
+}
+
+/// The error of a call that names a receive: SQS has no code of its own for one that is over.
+fn of_receive<E>(action: &'static str, error: SdkError<E, HttpResponse>) -> QueueError
+where
+    E: ProvideErrorMetadata + Error + Send + Sync + 'static,
+{
+    match QueueError::of_call(action, error) {
+        QueueError::Refused { code } if code.starts_with("InvalidParameterValue") => QueueError::NotHeld,
+        error => error,
     }
 }
 
@@ -252,8 +290,10 @@ fn received(message: SqsMessage) -> Result<Received, QueueError> {
     let attribute = |name| message.attributes.as_ref().and_then(|attributes| attributes.get(&name));
     let sent_at = attribute(MessageSystemAttributeName::SentTimestamp).and_then(|text| text.parse().ok());
     let receives = attribute(MessageSystemAttributeName::ApproximateReceiveCount).and_then(|text| text.parse().ok());
+    let body = message.body.unwrap_or_default();
     Ok(Received {
-        message: Message::parse(message.body.as_deref().unwrap_or_default()),
+        message: Message::parse(&body),
+        body: Body(body),
         sent_at: sent_at.map(Timestamp::from_millis),
         receives: receives.unwrap_or(1),
         message_id: message.message_id.ok_or_else(|| missing("id"))?,

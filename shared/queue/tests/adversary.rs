@@ -335,3 +335,23 @@ async fn a_queue_is_described_as_it_is_set_up() {
     let broken = Sqs::answering(attributes(json!({"RedrivePolicy": "5 times"}))).await;
     assert!(matches!(broken.queue.deployed().await, Err(QueueError::Malformed { .. })));
 }
+
+#[tokio::test]
+async fn a_receive_that_is_over_is_told_from_a_deletion_and_is_given_back_already() {
+    for code in ["ReceiptHandleIsInvalid", "MessageNotInflight", "InvalidParameterValue"] {
+        let sqs = Sqs::answering(move |n, _| match n {
+            1 => ResponseTemplate::new(200).set_body_json(json!({"Messages": [
+                {"MessageId": "m1", "ReceiptHandle": "h1", "Body": "card 4111"},
+            ]})),
+            _ => refusal(400, code),
+        })
+        .await;
+        let received = sqs.queue.peek(1, Duration::from_secs(30)).await.unwrap().remove(0);
+        assert_eq!(received.body.expose(), "card 4111");
+        assert!(!format!("{received:?}").contains("4111"), "{received:?}");
+        let error = sqs.queue.delete(&received.handle).await.unwrap_err();
+        assert!(matches!(error, QueueError::NotHeld), "{error:?}");
+        sqs.queue.release(&received.handle).await.unwrap();
+        assert_eq!(sqs.calls().len(), 3);
+    }
+}

@@ -10,8 +10,11 @@ use hookbox_core::retry::Jitter;
 use hookbox_core::surroundings::Clock as _;
 use hookbox_core::transition::claim::{Claim, Claimed, claim};
 use hookbox_core::transition::finish::{Finish, finish};
+use hookbox_core::transition::new_version::new_version;
 use hookbox_core::transition::review::review;
 use hookbox_core::transition::wake::{Backlog, Wake, wake};
+use hookbox_ledger::Added;
+use hookbox_ledger::test_support::deed;
 use hookbox_queue::Message;
 use serde_json::{Value, json};
 
@@ -52,6 +55,24 @@ async fn only_a_change_to_pending_or_review_sends_anything() {
     assert_eq!(world.queues.messages(WORK), [Message::wake_up(pending.key)], "once, for the insert");
     assert!(world.queues.sent(DEAD).is_empty());
     assert_eq!(world.counted("RecordsPassed", "Reason"), []);
+}
+
+#[tokio::test]
+async fn a_new_version_goes_to_the_work_queue_when_it_is_added() {
+    let world = World::new().await;
+    let folder = world.commit("evt_1", &["deliver"]).await;
+    let pending = &folder.jobs[0];
+    let first = review(pending, ReviewReason::OperationRemoved, "", world.clock.now()).unwrap();
+    world.ledger.write_job(&folder, pending, &first).await.unwrap();
+    let folder = world.ledger.load(&folder.id).await.unwrap().unwrap();
+    let second = new_version(&first, &folder.jobs, world.clock.now()).unwrap();
+    let deed = deed("new-version", &second.key, world.clock.now());
+    assert_eq!(world.ledger.add_job(&folder, &first, &second, &deed).await.unwrap(), Added::Written);
+
+    assert_eq!(world.dispatch(&world.stream()).await, all_good());
+    let expected = [Message::wake_up(pending.key.clone()), Message::wake_up(second.key)];
+    assert_eq!(world.queues.messages(WORK), expected);
+    assert_eq!(world.queues.messages(DEAD).len(), 1, "the first waits for a person as before");
 }
 
 #[tokio::test]

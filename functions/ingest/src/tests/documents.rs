@@ -44,9 +44,10 @@ async fn a_certificate_that_cannot_be_fetched_is_503_and_nothing_is_stored() {
     let signed = Signed::of("aws-sns", "official_v2_plain");
     let stage = sns(&[&signed.json("TopicArn")], &signed).await;
     let answer = stage.answer(signed.event()).await;
-    assert_eq!((answer.status, answer.retry_after.as_deref()), (503, Some("5")));
+    assert_eq!(answer.status, 503);
     assert!(stored_nothing(&stage).await);
-    assert_eq!(stage.counted("VerifierBroken"), 1);
+    // Anybody can name a host that does not answer, and must not ring the alarm about our own configuration.
+    assert_eq!((stage.counted("VerifierBroken"), stage.counted("VerificationFailed")), (0, 1));
 
     // A host that is busy says nothing of the certificate, and its next answer counts: AWS repeats three times only.
     stage.elsewhere.missing_is.store(429, Ordering::SeqCst);
@@ -187,7 +188,7 @@ async fn a_key_set_that_cannot_be_looked_at_again_is_503_and_never_401() {
         stage.elsewhere.missing_is.store(outage, Ordering::SeqCst);
         for _ in 0..3 {
             let answer = stage.answer(signed.event()).await;
-            assert_eq!((answer.status, answer.retry_after.as_deref()), (503, Some("5")), "{outage}");
+            assert_eq!(answer.status, 503, "{outage}");
         }
         assert_eq!(fetched(&stage).len(), 2, "{outage}: not asked for again within the minute");
         serve(&stage, KEYS, signed.secret.as_bytes());

@@ -1,10 +1,14 @@
 //! Jobs that nobody works on are woken, less and less often, and in the end given to a person.
 
 use hookbox_core::job::{ReviewReason, State};
-use hookbox_core::limits::{MAX_WAKES, PENDING_OVERDUE};
+use hookbox_core::limits::{MAX_WAKES, PENDING_OVERDUE, REVIEW_FIRST_NOTICE};
 use hookbox_core::outcome::{Outcome, Report};
 use hookbox_core::retry::{Jitter, Schedule};
 use hookbox_core::transition::finish::{Finish, finish};
+use hookbox_core::transition::new_version::new_version;
+use hookbox_core::transition::review::review;
+use hookbox_ledger::Added;
+use hookbox_ledger::test_support::deed;
 use hookbox_queue::Message;
 use hookbox_sweeper::Tally;
 
@@ -28,6 +32,28 @@ async fn a_pending_job_is_woken_when_it_is_overdue_and_not_before() {
 
     assert_eq!(world.sweep().await.tally, Tally::default(), "once");
     assert_eq!(world.queues.messages(WORK).len(), 1);
+}
+
+#[tokio::test]
+async fn a_new_version_is_woken_and_noticed_beside_the_first() {
+    let world = World::new().await;
+    let folder = world.commit("evt_1", &["deliver"]).await;
+    let first = review(&folder.jobs[0], ReviewReason::OperationRemoved, "", world.now()).unwrap();
+    world.write(&folder.jobs[0], &first).await;
+    let folder = world.load(folder.id).await;
+    let second = new_version(&first, &folder.jobs, world.now()).unwrap();
+    let deed = deed("new-version", &second.key, world.now());
+    assert_eq!(world.ledger.add_job(&folder, &first, &second, &deed).await.unwrap(), Added::Written);
+    world.clock.set(START.plus(PENDING_OVERDUE));
+    assert_eq!(world.sweep().await.tally, Tally { woken: 1, ..Tally::default() });
+    assert_eq!(world.queues.messages(WORK), [Message::wake_up(second.key.clone())]);
+    let woken = world.job(&second.key).await;
+    world.write(&woken, &review(&woken, ReviewReason::Permanent, "", world.now()).unwrap()).await;
+    world.clock.advance(REVIEW_FIRST_NOTICE);
+    assert_eq!(world.sweep().await.tally, Tally { notices: 2, ..Tally::default() });
+    let mut notices = world.queues.messages(DEAD);
+    notices.sort_by_key(|notice| notice.job.version);
+    assert_eq!(notices, [Message::notice(first.key, "operation-removed"), Message::notice(second.key, "permanent")]);
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ use hookbox_core::key::JobKey;
 use hookbox_core::name::{Account, OperationName, Provider};
 use hookbox_core::outcome::{Outcome, Report, of_http_status};
 use hookbox_core::time::Timestamp;
+use hookbox_destination::{Facts, Unsendable, delivery, question, unreserved};
 use hookbox_runtime::{SecretText, Secrets};
 use http::header::{HeaderMap, RETRY_AFTER};
 use jiff::fmt::rfc2822;
@@ -16,8 +17,6 @@ use tokio::time::Instant;
 
 use super::exchange::{Exchange, ExchangeError};
 use super::{Asked, Call, Operation, Question, misconfigured};
-use crate::facts::{Facts, unreserved};
-use crate::outgoing::{Unsendable, delivery, question};
 
 /// How many different jobs in a row a destination refuses with 403 until its credential is taken for refused. One alone
 /// may be about that job.

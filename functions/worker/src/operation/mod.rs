@@ -12,10 +12,9 @@ use hookbox_core::event::Payload;
 use hookbox_core::integration::{Operation as OperationConfig, Target};
 use hookbox_core::outcome::{Outcome, Report};
 use hookbox_core::time::Timestamp;
+use hookbox_destination::Facts;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-
-use crate::facts::Facts;
 
 /// One required effect, implemented in Rust.
 ///

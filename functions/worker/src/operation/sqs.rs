@@ -16,12 +16,11 @@ use hookbox_core::digest::Digest;
 use hookbox_core::event::Payload;
 use hookbox_core::integration::Target;
 use hookbox_core::outcome::{Outcome, Report};
+use hookbox_destination::{Facts, passed_on, visible};
 use hookbox_runtime::chain;
 use serde_json::{Map, Value, json};
 
 use super::{Call, Operation, misconfigured};
-use crate::facts::{Facts, visible};
-use crate::outgoing::passed_on;
 
 /// The largest message with its attributes (SQS service quota: 1 MiB; a queue may allow less).
 const MAX_MESSAGE_BYTES: usize = 1024 * 1024;

@@ -9,6 +9,7 @@ mod events;
 mod own_operations;
 mod leases;
 mod linked;
+mod logs;
 mod messages;
 mod outcomes;
 mod pauses;

@@ -5,6 +5,9 @@ use std::time::Duration;
 use hookbox_core::integration::Idempotency;
 use hookbox_core::job::{AttemptOutcome, Job, ReviewReason, State, Status};
 use hookbox_core::outcome::{Outcome, Report};
+use hookbox_core::transition::new_version::new_version;
+use hookbox_ledger::Added;
+use hookbox_ledger::test_support::deed;
 use hookbox_runtime::Metric;
 use hookbox_worker::{Call, Operation, Worker};
 use tokio::io::AsyncReadExt as _;
@@ -51,6 +54,33 @@ async fn a_success_completes_the_job_with_one_signed_call() {
     assert_eq!(world.counted(Metric::Attempts), 1);
 }
 
+/// What a person asked for as a new effect is one for the destination, and has its payload however old the event is.
+#[tokio::test]
+async fn a_new_version_is_called_under_a_key_of_its_own() {
+    let world = World::new().await;
+    world.answers("/ok", &[503, 200]).await;
+    let first = world.one(world.http("/ok", Idempotency::key())).await;
+    let done = world.work_off(&world.worker(), &first).await;
+    let loaded = world.ledger.load(&first.receipt).await.unwrap().unwrap();
+    let next = new_version(&done, &loaded.jobs, world.clock_now()).unwrap();
+    let deed = deed("new-version", &next.key, world.clock_now());
+    assert_eq!(world.ledger.add_job(&loaded, &done, &next, &deed).await.unwrap(), Added::Written);
+    world.clock.advance(Duration::from_secs(200 * 24 * 3_600));
+    assert_eq!(world.table.database().sweep_ttl().unwrap(), 0);
+
+    let second = world.work_off(&world.worker(), &next.key).await;
+    assert_eq!((second.status(), second.attempts_total), (Status::Completed, 1));
+    assert_eq!(world.job(&first).await, done, "the first stays as it is");
+    let calls = world.calls().await;
+    let keys: Vec<_> = calls.iter().map(|call| call.headers["idempotency-key"].to_str().unwrap()).collect();
+    assert_eq!(keys, [first.to_string(), first.to_string(), next.key.to_string()]);
+    assert_eq!(calls[2].headers["webhook-id"], next.key.to_string().as_str());
+    assert_eq!(
+        (&calls[2].body, &calls[2].headers["hookbox-attempt"]),
+        (&calls[0].body, &calls[0].headers["hookbox-attempt"])
+    );
+}
+
 #[tokio::test]
 async fn a_destination_that_fails_twice_and_then_works_gets_three_attempts_under_one_key() {
     let world = World::new().await;
@@ -68,6 +98,14 @@ async fn a_destination_that_fails_twice_and_then_works_gets_three_attempts_under
     // 1 s and 5 s with their jitter, rounded up.
     let delays: Vec<_> = world.wake_ups().await.into_iter().map(|(woken, delay)| (woken == key, delay)).collect();
     assert!(matches!(delays[..], [(true, 1..=2), (true, 5..=6)]), "{delays:?}");
+    let State::Completed { at } = job.state else { panic!("{:?}", job.state) };
+    let since_receipt = at.since(job.received_at);
+    assert!(since_receipt >= Duration::from_secs(6), "{since_receipt:?}");
+    assert_eq!(
+        u128::from(world.counted(Metric::CompletionDuration)),
+        since_receipt.as_millis(),
+        "once, and from receipt"
+    );
 }
 
 #[tokio::test]

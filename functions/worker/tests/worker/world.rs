@@ -48,6 +48,7 @@ pub(crate) type Meanwhile = Box<dyn Fn(&Value) + Send>;
 
 impl World {
     pub(crate) async fn new() -> Self {
+        crate::logs::listen();
         let clock = TestClock::at(START);
         let table = TestTable::on(&clock).await;
         let sqs = MockServer::start().await;

@@ -35,7 +35,8 @@ impl Account {
         let endpoint = format!("http://{}", listener.local_addr().unwrap());
         let router = Router::new().fallback(answer).with_state(account.clone());
         tokio::spawn(async move { axum::serve(listener, router).await });
-        (account, Aws::of(hookbox_ledger::test_support::TestTable::start().await.config(), &endpoint))
+        let config = hookbox_ledger::test_support::TestTable::start().await.config();
+        (account, Aws::of(config.into_builder().endpoint_url(&endpoint).build(), Some(endpoint)))
     }
 }
 

@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use hookbox_core::job::Status;
 use hookbox_core::outcome::{Outcome, Report};
 use hookbox_ledger::test_support::{TestClock, TestTable};
@@ -8,7 +9,9 @@ use super::super::*;
 use crate::connection::Table;
 use crate::deed::{Author, Intent};
 use crate::terminal::Format;
-use crate::testing::{Captured, attempt, begin, clock, event, ingest, load, table, terminal};
+use crate::testing::{
+    Captured, attempt, begin, clock, configured, event, held, ingest, load, pause as put_pause, table, terminal,
+};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -87,20 +90,34 @@ async fn a_second_replay_is_not_swallowed() {
     assert_eq!(load(&key.receipt, &table).await.audit.len(), 2);
 }
 
+/// Everywhere else a replay is refused with the state, whichever form it has.
 #[tokio::test]
-async fn a_job_that_has_not_ended_is_not_replayed() {
-    let (table, clock, key) = scene(Outcome::Transient { retry_after: None }).await;
-    clock.advance(HOUR);
-    for status in ["retrying", "processing"] {
-        let (answer, _) = carry_out(&decision(&key, REPLAY), &table, &clock).await;
-        let failure = answer.unwrap_err();
-        assert_eq!(failure.code(), 3);
-        assert!(failure.to_string().contains(&format!("it is {status}")), "{failure}");
-        if status == "retrying" {
-            begin(&key, &table, &clock).await;
+async fn a_replay_is_refused_wherever_nobody_s_decision_is_needed() {
+    let clock = clock();
+    let table = table(&clock).await;
+    configured(&table).await;
+    let keys: Vec<_> = {
+        let mut keys = Vec::new();
+        for id in ["evt_1", "evt_2", "evt_3", "evt_4"] {
+            let receipt = ingest(&event(id, "charge.refunded"), &table, &clock).await;
+            keys.push(JobKey::first(receipt, "deliver".parse().unwrap()));
         }
+        keys
+    };
+    begin(&keys[1], &table, &clock).await;
+    attempt(&keys[2], &Report::new(Outcome::Transient { retry_after: None }, "http-503", ""), &table, &clock).await;
+    let pause = put_pause("deliver", "answered 401", &table, &clock).await;
+    held(&keys[3], &pause, &table, &clock).await;
+    for (key, state) in keys.iter().zip(["pending", "processing", "retrying", "held"]) {
+        for verb in [REPLAY, Verb::Replay(ForgottenKey::Accept), Verb::NewVersion] {
+            let failure = carry_out(&decision(key, verb), &table, &clock).await.0.unwrap_err();
+            assert_eq!(failure.code(), 3);
+            assert!(failure.to_string().contains(&format!("it is {state}: ")), "{failure}");
+        }
+        let loaded = load(&key.receipt, &table).await;
+        assert_eq!((loaded.job(key).unwrap().status().as_str(), loaded.jobs.len()), (state, 1));
+        assert!(loaded.audit.is_empty());
     }
-    assert!(load(&key.receipt, &table).await.audit.is_empty());
 }
 
 #[tokio::test]
@@ -181,13 +198,86 @@ async fn a_job_that_does_not_exist_is_a_negative_answer() {
 }
 
 #[tokio::test]
-async fn programs_get_the_decision_as_json() {
-    let (table, clock, key) = scene(Outcome::Permanent).await;
-    let (mut terminal, captured) = terminal(Format::Json);
-    decision(&key, Verb::Dismiss).carry_out(&table, &clock, &mut terminal).await.unwrap();
-    let expected = serde_json::json!({
-        "job": key.to_string(), "decision": "dismiss", "before": "review", "after": "dismissed", "round": 1,
-        "written": true,
-    });
-    assert_eq!(captured.json(), expected);
+async fn each_decision_is_shown_to_people_and_to_programs() {
+    for verb in [REPLAY, Verb::NewVersion, Verb::Dismiss] {
+        for format in [Format::Table, Format::Json] {
+            let (table, clock, key) = scene(Outcome::Permanent).await;
+            let (mut terminal, captured) = terminal(format);
+            let dry = Decision { intent: Intent::DryRun, ..decision(&key, verb) };
+            dry.carry_out(&table, &clock, &mut terminal).await.unwrap();
+            assert_eq!(load(&key.receipt, &table).await.audit.len(), 0);
+            decision(&key, verb).carry_out(&table, &clock, &mut terminal).await.unwrap();
+            let shown = format!("{}--- notes\n{}", captured.out(), captured.notes());
+            insta::assert_snapshot!(format!("{}_{format:?}", verb.code()), shown);
+        }
+    }
+}
+
+/// Two forms of identity: the same effect again keeps its key, a new one has another.
+#[tokio::test]
+async fn a_new_version_is_a_second_effect_under_a_key_of_its_own() {
+    let (table, clock, first) = scene(Outcome::Done).await;
+    carry_out(&decision(&first, Verb::NewVersion), &table, &clock).await.0.unwrap();
+    let second = first.following().unwrap();
+    let loaded = load(&first.receipt, &table).await;
+    let (before, after) = (loaded.job(&first).unwrap(), loaded.job(&second).unwrap());
+    assert_eq!((before.status(), before.round), (Status::Completed, 1), "it stays as it is");
+    assert_eq!((after.status(), after.round, after.attempts_total), (Status::Pending, 1, 0));
+    let deed = &loaded.audit[0];
+    let (on, before) = (deed.on.as_deref(), deed.before.as_deref());
+    assert_eq!((deed.who.as_str(), deed.what.as_str(), on), ("jane", "new-version", Some(second.to_string().as_str())));
+    assert_eq!(before, Some("v1: completed, round 1; 2026-11-30T08:00:00.125Z http-422"));
+    assert_eq!(deed.after.as_deref(), Some("pending, round 1"));
+
+    // The first has its successor; only the newest gets another, and not while it is under way.
+    let failure = carry_out(&decision(&first, Verb::NewVersion), &table, &clock).await.0.unwrap_err();
+    assert_eq!(failure.code(), 3);
+    assert!(failure.to_string().contains(&format!("there is a newer version of it: {second}\n")), "{failure}");
+    attempt(&second, &Report::done("http-200"), &table, &clock).await;
+    carry_out(&decision(&second, Verb::NewVersion), &table, &clock).await.0.unwrap();
+    let third = second.following().unwrap();
+    assert_eq!(status(&third, &table).await, Status::Pending);
+    let failure = carry_out(&decision(&third, Verb::NewVersion), &table, &clock).await.0.unwrap_err();
+    assert!(failure.to_string().contains("it is pending: "), "{failure}");
+}
+
+#[tokio::test]
+async fn a_new_version_is_not_made_without_its_payload_or_of_what_cannot_be_read() {
+    let clock = clock();
+    let storage = TestTable::on(&clock).await;
+    let table = Table::new(storage.ledger(), "hookbox", "in eu-west-1");
+    let receipt = ingest(&event("evt_1", "charge.refunded"), &table, &clock).await;
+    let key = JobKey::first(receipt, "deliver".parse().unwrap());
+    attempt(&key, &Report::done("http-200"), &table, &clock).await;
+    let pk = receipt.to_string();
+    let mut newer = storage.item(&pk, "job#deliver#v0001").await.unwrap();
+    newer.insert("sk".to_owned(), AttributeValue::S("job#deliver#v0002".to_owned()));
+    newer.insert("schema".to_owned(), AttributeValue::N("99".to_owned()));
+    storage.put_item(newer).await;
+    for intent in [Intent::DryRun, Intent::Write] {
+        let decision = Decision { intent, ..decision(&key, Verb::NewVersion) };
+        let failure = carry_out(&decision, &table, &clock).await.0.unwrap_err();
+        assert_eq!(failure.code(), 3);
+        assert!(failure.to_string().contains("v0002 has schema 99"), "{failure}");
+    }
+    storage.delete_item(&pk, "job#deliver#v0002").await;
+    storage.delete_item(&pk, "payload#000").await;
+    let failure = carry_out(&decision(&key, Verb::NewVersion), &table, &clock).await.0.unwrap_err();
+    assert_eq!(failure.code(), 3);
+    assert!(failure.to_string().contains("its payload has expired: there is nothing to send"), "{failure}");
+    assert_eq!(load(&receipt, &table).await.jobs.len(), 1);
+}
+
+#[tokio::test]
+async fn what_a_new_version_means_is_said_before_it_is_asked() {
+    let (table, clock, key) = scene(Outcome::Done).await;
+    let asking = Decision { intent: Intent::Ask, ..decision(&key, Verb::NewVersion) };
+    let (mut terminal, captured) = Captured::answering("n\n");
+    assert_eq!(asking.carry_out(&table, &clock, &mut terminal).await.unwrap_err().code(), 1);
+    let question = format!(
+        "{key} is completed. As a new version its destination sees another key and does its work once more. Replay \
+         it? [y/N] "
+    );
+    assert_eq!(captured.notes(), question);
+    assert_eq!(load(&key.receipt, &table).await.jobs.len(), 1);
 }

@@ -11,7 +11,7 @@ use super::super::*;
 use crate::connection::Table;
 use crate::terminal::Format;
 use crate::testing::{
-    args, attempt, begin, clock, configured, event, held, ingest, pause as put_pause, table, terminal,
+    args, attempt, begin, clock, configured, event, held, ingest, new_version, pause as put_pause, table, terminal,
 };
 
 /// One job of `deliver` in every state but dismissed, a minute apart.
@@ -90,6 +90,42 @@ async fn jobs_are_shown_to_people_and_to_programs() {
             format!("list_{format:?}"),
             format!("{}--- notes\n{}", captured.out(), captured.notes())
         );
+    }
+}
+
+#[tokio::test]
+async fn what_needs_a_person_is_shown_to_people_and_to_programs() {
+    let clock = clock();
+    let table = table(&clock).await;
+    every_state(&table, &clock).await;
+    let which: FailedArgs = args(&["--error-code", "http-422"]);
+    for format in [Format::Table, Format::Json] {
+        let (mut terminal, captured) = terminal(format);
+        let filter = which.which.filter([Status::Review].into(), clock.now());
+        Jobs::find(&filter, &table, which.limit as usize).await.unwrap().show(&mut terminal).unwrap();
+        insta::assert_snapshot!(format!("failed_{format:?}"), captured.out());
+    }
+}
+
+#[tokio::test]
+async fn every_version_of_a_job_is_found_and_shown_by_itself() {
+    let clock = clock();
+    let table = table(&clock).await;
+    let receipt = ingest(&event("evt_1", "charge.refunded"), &table, &clock).await;
+    let first = JobKey::first(receipt, "deliver".parse().unwrap());
+    attempt(&first, &Report::done("http-200"), &table, &clock).await;
+    let second = new_version(&first, &table, &clock).await;
+    attempt(&second, &Report::done("http-200"), &table, &clock).await;
+    let third = new_version(&second, &table, &clock).await;
+    assert_eq!(found(&[Status::Pending], &["--operation", "deliver"], &table, &clock).await, ["pending"]);
+    let all = [Status::Completed, Status::Pending];
+    assert_eq!(found(&all, &[], &table, &clock).await, ["completed", "completed", "pending"]);
+    for (name, key) in [("first", &first), ("third", &third)] {
+        for format in [Format::Table, Format::Json] {
+            let (mut terminal, captured) = terminal(format);
+            receipts::show_job(key, &table, &mut terminal).await.unwrap();
+            insta::assert_snapshot!(format!("version_{name}_{format:?}"), captured.out());
+        }
     }
 }
 

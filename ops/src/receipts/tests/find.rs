@@ -11,7 +11,7 @@ use super::super::*;
 use crate::connection::Table;
 use crate::failure::Failure;
 use crate::terminal::Format;
-use crate::testing::{args, arrival, attempt, clock, configured, event, ingest, table, terminal};
+use crate::testing::{args, arrival, attempt, clock, configured, event, ingest, new_version, table, terminal};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -29,6 +29,22 @@ async fn two_days(table: &Table, clock: &TestClock) -> Vec<ReceiptId> {
         ids.push(ingest(&event, table, clock).await);
     }
     ids
+}
+
+#[tokio::test]
+async fn the_first_page_takes_a_read_for_each_shard_however_much_there_is() {
+    let clock = clock();
+    let storage = hookbox_ledger::test_support::TestTable::on(&clock).await;
+    let table = Table::new(storage.ledger(), "hookbox", "in eu-west-1");
+    configured(&table).await;
+    for n in 0..120 {
+        clock.advance(Duration::from_secs(30));
+        ingest(&event(&format!("evt_{n}"), "invoice.paid"), &table, &clock).await;
+    }
+    let faults = hookbox_ledger::test_support::Faults::none();
+    let table = Table::new(storage.ledger_through(&faults), "hookbox", "in eu-west-1");
+    assert_eq!(ids(&found(&[], &table, &clock).await).len(), 50);
+    assert_eq!(faults.count(), 1 + 4 + 1, "and the directory, and the receipts themselves, which may have been erased");
 }
 
 async fn found(words: &[&str], table: &Table, clock: &TestClock) -> serde_json::Value {
@@ -129,6 +145,9 @@ async fn a_timeline_tells_one_resource_s_story_in_order() {
     let second = ingest(&event("evt_2", "charge.refunded"), &table, &clock).await;
     attempt(&deliver(second), &Report::done("http-200"), &table, &clock).await;
     clock.advance(HOUR);
+    let version = new_version(&deliver(second), &table, &clock).await;
+    clock.advance(Duration::from_secs(1));
+    attempt(&version, &busy, &table, &clock).await;
     attempt(&deliver(first), &Report::new(Outcome::Permanent, "http-422", "no"), &table, &clock).await;
     let digest = hookbox_core::digest::Digest::of(b"another");
     let (at, request_id) = (clock.now(), "req-3".to_owned());
@@ -139,7 +158,7 @@ async fn a_timeline_tells_one_resource_s_story_in_order() {
     ingest(&other, &table, &clock).await;
     clock.advance(HOUR);
 
-    for format in [Format::Table, Format::Jsonl] {
+    for format in [Format::Table, Format::Json, Format::Jsonl] {
         let (mut terminal, captured) = terminal(format);
         let moments = Moment::all(&args(&["--resource", "pi_1"]), &table, clock.now()).await.unwrap();
         Moment::show(&moments, &mut terminal).unwrap();

@@ -14,7 +14,9 @@ use super::super::*;
 use crate::connection::Table;
 use crate::failure::Answer;
 use crate::terminal::Format;
-use crate::testing::{arrival, attempt, begin, clock, event, held, ingest, load, pause as put_pause, table, terminal};
+use crate::testing::{
+    arrival, attempt, begin, clock, event, held, ingest, load, new_version, pause as put_pause, table, terminal,
+};
 
 async fn shown(wanted: &Wanted, table: &Table) -> String {
     let (mut terminal, captured) = terminal(Format::Table);
@@ -117,6 +119,19 @@ async fn a_held_job_says_why_since_when_and_how_it_goes_on() {
     let shown = shown(&Wanted::Id(id), &table).await;
     assert!(shown.contains("held: its operation is resumed, and the sweeper releases it within minutes\n"), "{shown}");
     assert_eq!(json(id, &table).await["jobs"][0]["pause"], serde_json::Value::Null);
+}
+
+#[tokio::test]
+async fn a_new_version_stands_beside_the_first() {
+    let clock = clock();
+    let table = table(&clock).await;
+    let id = ingest(&event("evt_1", "charge.refunded"), &table, &clock).await;
+    let first = JobKey::first(id, "deliver".parse().unwrap());
+    attempt(&first, &Report::done("http-200"), &table, &clock).await;
+    clock.advance(Duration::from_secs(60));
+    new_version(&first, &table, &clock).await;
+    insta::assert_snapshot!(shown(&Wanted::Id(id), &table).await);
+    insta::assert_json_snapshot!(json(id, &table).await);
 }
 
 #[tokio::test]

@@ -6,9 +6,11 @@
 
 pub mod claim;
 pub mod dismiss;
+pub mod erase;
 pub mod expiry;
 pub mod finish;
 pub mod hold;
+pub mod new_version;
 pub mod postpone;
 pub mod reconcile;
 pub mod release;

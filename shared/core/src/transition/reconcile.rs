@@ -63,6 +63,7 @@ mod tests {
             wakes: 0,
             open_at: Some(NOW),
             last_error: None,
+            erased_at: None,
         }
     }
 

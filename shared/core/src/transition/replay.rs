@@ -8,6 +8,12 @@ use super::Refused;
 /// Why a job is not replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotReplayed {
+    /// Its event was erased: there is nothing to send, and nobody to send it for.
+    #[error("erased at {at}")]
+    Erased {
+        /// When.
+        at: Timestamp,
+    },
     /// The destination has forgotten the key: a repetition could be a second effect.
     #[error("the destination remembered the key only until {until}")]
     KeyExpired {
@@ -30,6 +36,9 @@ pub enum ForgottenKey {
 
 /// Opens a new round for a job that waits for a person or has ended.
 pub fn replay(job: &Job, forgotten: ForgottenKey, now: Timestamp) -> Result<Job, NotReplayed> {
+    if let Some(at) = job.erased_at {
+        return Err(NotReplayed::Erased { at });
+    }
     match job.state {
         State::Review { .. } | State::Completed { .. } | State::Dismissed { .. } => {}
         State::Pending | State::Processing { .. } | State::Retrying { .. } | State::Held => {

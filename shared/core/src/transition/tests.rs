@@ -1,12 +1,16 @@
 //! The whole machine as one table, and random legal histories that keep the invariants.
 
+mod versions;
+
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use proptest::prelude::*;
 
 use super::claim::{Approach, Claim, Claimed, NotClaimed, claim};
+use super::erase::{Leased, erase};
 use super::finish::{Finish, finish, resumed_meanwhile};
+use super::new_version::{NoNewVersion, new_version};
 use super::replay::{ForgottenKey, NotReplayed, replay};
 use super::wake::{Backlog, Wake, wake};
 use super::{dismiss::dismiss, hold::hold, postpone::postpone, release::release, review::review};
@@ -14,7 +18,7 @@ use crate::digest::Digest;
 use crate::event::{Disposition, Event, Identity, Payload};
 use crate::integration::{Idempotency, Integration, Operation, Retention, SecretRef, Target};
 use crate::invariants;
-use crate::job::{AttemptOutcome, Job, Mode, ReviewReason, State, Status};
+use crate::job::{AttemptOutcome, DismissReason, Job, Mode, ReviewReason, State, Status};
 use crate::limits::{BACKLOG_PATIENCE, DEFAULT_KEY_RETENTION, MAX_WAKES};
 use crate::outcome::{Outcome, Report};
 use crate::receipt::{Arrival, Folder};
@@ -146,7 +150,15 @@ fn every_state_meets_every_command() {
                 ),
             ),
             ("dismiss", show(dismiss(&job, soon).map(|j| j.status()).map_err(|e| e.to_string()))),
+            ("erase now", show(erase(&job, soon).map(|j| j.status()).map_err(|e| e.to_string()))),
+            ("erase later", show(erase(&job, later).map(|j| j.status()).map_err(|e| e.to_string()))),
             ("replay", show(replay(&job, ForgottenKey::Refuse, soon).map(|j| j.status()).map_err(|e| e.to_string()))),
+            (
+                "new version",
+                show(
+                    new_version(&job, std::slice::from_ref(&job), soon).map(|j| j.status()).map_err(|e| e.to_string()),
+                ),
+            ),
             ("wake later", of_wake.to_owned()),
         ];
         for (command, result) in rows {
@@ -418,6 +430,42 @@ fn a_replay_of_a_replay_remembers_the_first_round() {
     }
 }
 
+/// Whatever a job has come to: its classes and times stay, and no text that anybody wrote does.
+#[test]
+fn an_erased_job_is_evidence_without_a_word_and_never_comes_back() {
+    let op = operation(Idempotency::key());
+    let later = START.plus(Duration::from_secs(600));
+    for job in one_of_each() {
+        let erased = erase(&job, later).expect("its lease has ended");
+        let had_ended = job.has_ended();
+        let expected =
+            if had_ended { job.state.clone() } else { State::Dismissed { at: later, reason: DismissReason::Erased } };
+        assert_eq!(erased.state, expected);
+        assert_eq!((erased.version, erased.erased_at, erased.open_at), (job.version + 1, Some(later), None));
+        assert_eq!((&erased.resource, &erased.last_error), (&None, &None));
+        let outcomes =
+            |job: &Job| job.attempts.iter().map(|a| (a.at, a.result.as_ref().map(|r| r.outcome))).collect::<Vec<_>>();
+        if job.status() == Status::Processing {
+            assert_eq!(outcomes(&erased), [(START, Some(AttemptOutcome::Uncertain))], "nobody knows");
+            assert!(erased.uncertain.is_some());
+        } else {
+            assert_eq!(outcomes(&erased), outcomes(&job));
+        }
+        let codes = erased.attempts.iter().filter_map(|a| a.result.as_ref()).map(|result| result.code.as_str());
+        assert!(codes.into_iter().all(|code| code == "erased"));
+        assert_eq!(invariants::broken(&erased, op.schedule.attempts()), None);
+        let refused = replay(&erased, ForgottenKey::Accept, later).unwrap_err();
+        assert_eq!(refused, NotReplayed::Erased { at: later });
+        let refused = new_version(&erased, std::slice::from_ref(&erased), later).unwrap_err();
+        assert_eq!(refused, NoNewVersion::Erased { at: later });
+
+        let again = erase(&erased, later.plus(LEASE)).expect("it has ended");
+        assert_eq!(again, Job { version: erased.version + 1, ..erased }, "done again it says the same");
+    }
+    let (running, _) = called(&pending(), &op, START);
+    assert_eq!(erase(&running, START), Err(Leased { until: START.plus(LEASE) }));
+}
+
 #[test]
 fn the_mode_is_written_with_the_attempt() {
     let op = operation(Idempotency::key());
@@ -516,6 +564,22 @@ proptest! {
                 prop_assert!(open_at.since(now) <= Duration::from_secs(11 * 86_400), "every open job is looked at again");
             }
             job = next;
+        }
+    }
+
+    #[test]
+    fn what_is_erased_is_never_worked_on_again(idempotency in idempotency(), before in commands(), after in commands()) {
+        let op = operation(idempotency);
+        let (mut job, mut now) = (pending(), START);
+        for (command, wait, bits) in before {
+            now = now.plus(Duration::from_millis(wait));
+            job = apply(&job, &command, &op, now, bits).unwrap_or(job);
+        }
+        let erased = erase(&job, now.plus(LEASE)).expect("no lease is longer");
+        prop_assert_eq!(invariants::broken(&erased, op.schedule.attempts()), None, "{:?}", job);
+        for (command, wait, bits) in after {
+            now = now.plus(Duration::from_millis(wait));
+            prop_assert_eq!(apply(&erased, &command, &op, now, bits), None, "{:?}", command);
         }
     }
 

@@ -1,7 +1,9 @@
-//! The item of a bulk operation.
+//! The items of a bulk operation.
 
 use std::collections::BTreeMap;
 
+use hookbox_core::key::JobKey;
+use hookbox_core::name::BulkId;
 use hookbox_core::time::{EpochSeconds, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +22,8 @@ struct BulkItem {
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
     query: String,
+    #[serde(default)]
+    jobs: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     cursor: Option<String>,
     counts: BTreeMap<String, u64>,
@@ -40,6 +44,7 @@ impl Bulk {
             who: self.who.clone(),
             why: self.why.clone(),
             query: self.query.clone(),
+            jobs: self.jobs,
             cursor: self.cursor.clone(),
             counts: self.counts.clone(),
             state: self.state,
@@ -61,6 +66,7 @@ impl Bulk {
             who: item.who,
             why: item.why,
             query: item.query,
+            jobs: item.jobs,
             cursor: item.cursor,
             counts: item.counts,
             state: item.state,
@@ -68,5 +74,40 @@ impl Bulk {
             updated_at: item.updated_at,
             expires_at: item.expires_at,
         })
+    }
+}
+
+/// Some of the jobs of a bulk operation.
+pub(crate) struct BulkJobs {
+    pub(crate) id: BulkId,
+    /// Which part of them, from 0.
+    pub(crate) part: usize,
+    pub(crate) jobs: Vec<JobKey>,
+    pub(crate) expires_at: EpochSeconds,
+}
+
+#[derive(Serialize, Deserialize)]
+struct BulkJobsItem {
+    pk: String,
+    sk: String,
+    schema: u32,
+    jobs: Vec<JobKey>,
+    expires_at: EpochSeconds,
+}
+
+impl BulkJobs {
+    pub(crate) fn to_item(&self) -> Result<Item, ItemError> {
+        super::write(&BulkJobsItem {
+            pk: key::bulk(&self.id),
+            sk: key::bulk_jobs(self.part),
+            schema: SCHEMA,
+            jobs: self.jobs.clone(),
+            expires_at: self.expires_at,
+        })
+    }
+
+    pub(crate) fn jobs_of_item(item: Item) -> Result<Vec<JobKey>, ItemError> {
+        let item: BulkJobsItem = super::read(item)?;
+        Ok(item.jobs)
     }
 }

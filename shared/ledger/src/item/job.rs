@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use hookbox_core::job::{Attempt, AttemptOutcome, AttemptResult, Job, LastError, Mode, ReviewReason, State, Status};
-use hookbox_core::key::{ReceiptId, Shards};
+use hookbox_core::job::{
+    Attempt, AttemptOutcome, AttemptResult, DismissReason, Job, LastError, Mode, ReviewReason, State, Status,
+};
+use hookbox_core::key::{JobKey, ReceiptId, Shards};
 use hookbox_core::name::{Account, Provider};
 use hookbox_core::outcome::{Code, ErrorText};
 use hookbox_core::time::{EpochSeconds, Timestamp};
@@ -34,6 +36,11 @@ struct JobItem {
     reason: Option<ReviewReason>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ended_at: Option<Timestamp>,
+    /// Missing for one that somebody said is not needed, as it always was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dismissed_because: Option<DismissReason>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    erased_at: Option<Timestamp>,
     version: u64,
     round: u32,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -106,6 +113,19 @@ pub(crate) struct StoredJob {
     pub(crate) expires_at: Option<EpochSeconds>,
 }
 
+/// The key and the status of a job, of an item that has no more than these.
+pub(crate) fn standing(item: Item) -> Result<(JobKey, Status), ItemError> {
+    #[derive(Deserialize)]
+    struct Standing {
+        pk: ReceiptId,
+        sk: String,
+        status: Status,
+    }
+    let not_a_job = super::corrupt(&item, "not the key of a job");
+    let Standing { pk, sk, status } = super::read(item)?;
+    key::parse_job(pk, &sk).map(|key| (key, status)).ok_or(not_a_job)
+}
+
 impl StoredJob {
     pub(crate) fn to_item(&self, shards: Shards) -> Result<Item, ItemError> {
         let Job { key, state, last_error, .. } = &self.job;
@@ -125,6 +145,8 @@ impl StoredJob {
             next_attempt_at: None,
             reason: None,
             ended_at: None,
+            dismissed_because: None,
+            erased_at: job.erased_at,
             version: job.version,
             round: job.round,
             attempts: job.attempts.iter().map(AttemptItem::from).collect(),
@@ -146,7 +168,11 @@ impl StoredJob {
             State::Processing { lease_expires_at } => item.lease_expires_at = Some(*lease_expires_at),
             State::Retrying { next_attempt_at } => item.next_attempt_at = Some(*next_attempt_at),
             State::Review { reason } => item.reason = Some(*reason),
-            State::Completed { at } | State::Dismissed { at } => item.ended_at = Some(*at),
+            State::Completed { at } => item.ended_at = Some(*at),
+            State::Dismissed { at, reason } => {
+                item.ended_at = Some(*at);
+                item.dismissed_because = Some(*reason).filter(|reason| *reason != DismissReason::NotNeeded);
+            }
         }
         super::write(&item)
     }
@@ -167,7 +193,10 @@ impl StoredJob {
             Status::Held => State::Held,
             Status::Review => State::Review { reason: item.reason.ok_or_else(|| corrupt("no reason"))? },
             Status::Completed => State::Completed { at: item.ended_at.ok_or_else(|| corrupt("no ended_at"))? },
-            Status::Dismissed => State::Dismissed { at: item.ended_at.ok_or_else(|| corrupt("no ended_at"))? },
+            Status::Dismissed => State::Dismissed {
+                at: item.ended_at.ok_or_else(|| corrupt("no ended_at"))?,
+                reason: item.dismissed_because.unwrap_or_default(),
+            },
         };
         let attempts: Option<Vec<_>> = item.attempts.into_iter().map(AttemptItem::into_attempt).collect();
         let uncertain = item.uncertain.map(|mode| mode.into_mode().ok_or_else(|| corrupt("no until"))).transpose()?;
@@ -190,6 +219,7 @@ impl StoredJob {
             wakes: item.wakes,
             open_at: item.open_at,
             last_error: item.error_code.map(|code| LastError { code, detail: item.error.unwrap_or_default() }),
+            erased_at: item.erased_at,
         };
         Ok(Self { job, token: item.token, wake_token: item.wake_token, expires_at: item.expires_at })
     }

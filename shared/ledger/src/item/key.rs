@@ -23,12 +23,19 @@ pub(crate) const PROFILE: &str = "profile";
 pub(crate) const TOKEN: &str = "token";
 /// The sort key of a bulk operation.
 pub(crate) const BULK: &str = "bulk";
+/// How the sort keys of a bulk operation's jobs begin.
+pub(crate) const BULK_JOBS: &str = "jobs#";
 /// The partition key of the directory.
 pub(crate) const DIRECTORY: &str = "directory";
 
 /// The sort key of a job.
 pub(crate) fn job(key: &JobKey) -> String {
-    format!("{JOB}{}#v{:04}", key.operation, key.version)
+    format!("{}{:04}", jobs(&key.operation), key.version)
+}
+
+/// How the sort keys of an operation's jobs begin.
+pub(crate) fn jobs(operation: &OperationName) -> String {
+    format!("{JOB}{operation}#v")
 }
 
 /// The job key of a sort key; `None` when it is not one of a job, or not in the one spelling that there is.
@@ -77,6 +84,11 @@ pub(crate) fn parse_profile(key: &str) -> Option<Provider> {
 /// The partition key of a bulk operation.
 pub(crate) fn bulk(id: &BulkId) -> String {
     format!("bulk#{id}")
+}
+
+/// The sort key of a part of a bulk operation's jobs, from 0.
+pub(crate) fn bulk_jobs(part: usize) -> String {
+    format!("{BULK_JOBS}{part:03}")
 }
 
 /// The bulk operation of such a key.

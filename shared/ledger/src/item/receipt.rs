@@ -61,6 +61,8 @@ struct ReceiptItem {
     arrivals: Vec<ArrivalItem>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     conflicts: Vec<ConflictItem>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    erased_at: Option<Timestamp>,
     token: String,
     chunks: usize,
     /// Never read: the indexes are.
@@ -153,6 +155,7 @@ impl StoredReceipt {
             last_duplicate_at: receipt.last_duplicate_at,
             arrivals: receipt.arrivals.iter().map(ArrivalItem::from).collect(),
             conflicts: receipt.conflicts.iter().map(ConflictItem::from).collect(),
+            erased_at: receipt.erased_at,
             token: token.clone(),
             chunks: *chunks,
             history_pk: index::history(receipt, shards),
@@ -195,6 +198,7 @@ impl StoredReceipt {
             last_duplicate_at: item.last_duplicate_at,
             arrivals: item.arrivals.into_iter().map(Arrival::from).collect(),
             conflicts: item.conflicts.into_iter().map(Conflict::from).collect(),
+            erased_at: item.erased_at,
         };
         Ok(Self { receipt, token: item.token, chunks: item.chunks })
     }

@@ -32,7 +32,7 @@ impl Consumed {
 
     /// Whether these are read units.
     pub fn is_read(&self) -> bool {
-        matches!(self.operation.as_str(), "GetItem" | "Query" | "Scan")
+        matches!(self.operation.as_str(), "GetItem" | "BatchGetItem" | "Query" | "Scan")
     }
 }
 

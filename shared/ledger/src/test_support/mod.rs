@@ -7,9 +7,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::missing_panics_doc)]
 
+mod behind;
 mod clock;
 mod engine;
 mod faults;
+mod fill;
 mod meter;
 
 use std::sync::Arc;
@@ -25,17 +27,19 @@ use aws_sdk_dynamodb::types::{
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use aws_types::SdkConfig;
 use dynoxide::Database;
-use hookbox_core::key::Shards;
+use hookbox_core::key::{JobKey, Shards};
+use hookbox_core::time::Timestamp;
 
+pub use behind::Behind;
 pub use clock::{TestClock, TestRandom};
 pub use faults::{Effect, Fault, Faults};
 pub use meter::{Consumed, Meter};
 
-use crate::Ledger;
 use crate::expression::text;
 use crate::item::Item;
 use crate::table::{Index, TABLE};
 use crate::transact::Key;
+use crate::{Audit, Ledger, Subject};
 
 const NAME: &str = "hookbox";
 
@@ -206,4 +210,20 @@ fn index(definition: &Index) -> GlobalSecondaryIndex {
         .projection(projection)
         .build()
         .unwrap()
+}
+
+/// The record of a deed to a job: jane did it at `at`.
+pub fn deed(what: &str, on: &JobKey, at: Timestamp) -> Audit {
+    Audit {
+        subject: Subject::Receipt(on.receipt),
+        at,
+        who: "jane".to_owned(),
+        what: what.to_owned(),
+        on: Some(on.to_string()),
+        why: Some("it is needed".to_owned()),
+        bulk: None,
+        before: None,
+        after: None,
+        expires_at: None,
+    }
 }

@@ -1,5 +1,7 @@
 use std::collections::BTreeMap;
 
+use hookbox_core::key::JobKey;
+
 use super::*;
 use crate::{Bulk, BulkState, LedgerError, Stored};
 
@@ -11,6 +13,7 @@ fn started() -> Bulk {
         who: "jane".to_owned(),
         why: Some("the destination was down".to_owned()),
         query: "{\"state\":\"review\"}".to_owned(),
+        jobs: 0,
         cursor: None,
         counts: BTreeMap::new(),
         state: BulkState::Running,
@@ -36,10 +39,27 @@ async fn a_bulk_operation_that_was_stopped_does_not_go_on() {
 }
 
 #[tokio::test]
+async fn the_jobs_of_a_bulk_operation_are_kept_in_their_order_and_are_whole_or_none() {
+    let world = World::new().await;
+    let key = |n: usize| format!("{:064x}:{}:v65535", n * 7_919 % 6_001, "a".repeat(40)).parse().unwrap();
+    let jobs: Vec<JobKey> = (0..6_001).map(key).collect();
+    let bulk = Bulk { jobs: 6_001, ..started() };
+    world.ledger.start_bulk(&bulk, &jobs).await.unwrap();
+    assert_eq!(world.ledger.bulk(&bulk.id).await.unwrap().as_ref(), Some(&bulk));
+    assert_eq!(world.ledger.bulk_jobs(&bulk).await.unwrap(), Some(jobs.clone()));
+    let error = world.ledger.start_bulk(&bulk, &jobs[..3]).await.unwrap_err();
+    assert!(matches!(error, LedgerError::ConditionFailed { .. }), "another of that name stays as it is: {error}");
+    assert_eq!(world.ledger.bulk_jobs(&bulk).await.unwrap(), Some(jobs));
+    world.table.delete_item(&format!("bulk#{}", bulk.id), "jobs#001").await;
+    assert_eq!(world.ledger.bulk_jobs(&bulk).await.unwrap(), None);
+}
+
+#[tokio::test]
 async fn the_record_of_a_bulk_operation_expires() {
     let world = World::new().await;
-    world.ledger.put_bulk(&started(), None).await.unwrap();
+    let job = format!("{:064x}:deliver:v1", 1).parse().unwrap();
+    world.ledger.start_bulk(&Bulk { jobs: 1, ..started() }, &[job]).await.unwrap();
     world.clock.advance(DAY + Duration::from_secs(1));
-    world.table.database().sweep_ttl().unwrap();
+    assert_eq!(world.table.database().sweep_ttl().unwrap(), 2, "and so do its jobs");
     assert_eq!(world.ledger.bulk(&started().id).await.unwrap(), None);
 }

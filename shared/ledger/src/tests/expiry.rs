@@ -6,11 +6,13 @@ use std::fmt::Write as _;
 use hookbox_core::job::State;
 use hookbox_core::transition::dismiss::dismiss;
 use hookbox_core::transition::hold::hold;
+use hookbox_core::transition::new_version::new_version;
 use hookbox_core::transition::release::release;
 use hookbox_core::transition::replay::{ForgottenKey, replay};
 
 use super::*;
-use crate::{Held, LedgerError};
+use crate::test_support::deed;
+use crate::{Added, Held, LedgerError};
 
 /// One step of somebody who works on a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +26,8 @@ enum Step {
     Review,
     Dismiss,
     Replay,
+    /// Goes on with the next version of it.
+    NewVersion,
     /// Holds it under a pause that stands all the time.
     Hold,
     Release,
@@ -31,7 +35,7 @@ enum Step {
     Keep,
 }
 
-use Step::{Claim, Complete, Dismiss, Finish, Hold, Keep, Read, Release, Replay, Review};
+use Step::{Claim, Complete, Dismiss, Finish, Hold, Keep, NewVersion, Read, Release, Replay, Review};
 
 struct Writer {
     operation: &'static str,
@@ -57,8 +61,8 @@ impl Writer {
     async fn step(&mut self, world: &World, folder: &Folder, step: Step) {
         if step == Read || self.seen.is_none() {
             let loaded = world.load(folder).await;
-            let key = folder.jobs.iter().find(|job| job.key.operation.as_str() == self.operation).unwrap().key.clone();
-            let job = loaded.job(&key).unwrap().clone();
+            let ours = loaded.jobs.iter().filter(|job| job.key.operation.as_str() == self.operation);
+            let job = ours.max_by_key(|job| job.key.version).unwrap().clone();
             self.seen = Some((loaded, job));
         }
         let (loaded, before) = self.seen.clone().unwrap();
@@ -66,6 +70,14 @@ impl Writer {
         let after = match step {
             Read => return,
             Keep => return world.ledger.keep(&loaded).await.unwrap(),
+            NewVersion => {
+                let next = new_version(&before, &loaded.jobs, now).unwrap();
+                let deed = deed("new-version", &next.key, now);
+                let added = world.ledger.add_job(&loaded, &before, &next, &deed).await.unwrap();
+                assert_eq!(added, Added::Written);
+                self.seen = Some((loaded, next));
+                return;
+            }
             Finish => {
                 let running = world.claimed(&loaded, &before).await;
                 let done = completed(&running, now);
@@ -98,7 +110,7 @@ async fn check(world: &World, folder: &Folder, way: &str) {
     let (expiring, kept) = world.fates(&loaded).await;
     let must_stay = |job: &Job| match job.state {
         State::Held | State::Review { .. } => true,
-        State::Pending | State::Processing { .. } | State::Retrying { .. } => job.round > 1,
+        State::Pending | State::Processing { .. } | State::Retrying { .. } => job.round > 1 || job.key.version > 1,
         State::Completed { .. } | State::Dismissed { .. } => false,
     };
     if loaded.jobs.iter().any(must_stay) {
@@ -168,6 +180,13 @@ async fn a_replay_beside_the_last_dismissal() {
     every_order(&[("a", &[Finish, Replay, Read, Review]), ("b", dismissed)]).await;
     // The same on a folder that was read before the replay.
     every_order(&[("a", &[Finish, Read, Replay, Review]), ("b", dismissed)]).await;
+}
+
+#[tokio::test]
+async fn a_new_version_beside_the_last_completion() {
+    every_order(&[("a", &[Finish, NewVersion, Read, Review]), ("b", &[Read, Claim, Complete])]).await;
+    every_order(&[("a", &[Finish, Read, NewVersion, Claim, Complete]), ("b", &[Review, Read, Dismiss])]).await;
+    every_order(&[("a", &[Read, Finish, NewVersion, Finish]), ("b", &[Read, Finish, NewVersion])]).await;
 }
 
 #[tokio::test]

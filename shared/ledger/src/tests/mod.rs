@@ -1,12 +1,15 @@
 //! The ledger against a real engine, through the real client.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::float_cmp)]
 
+mod add_job;
 mod answers;
 mod bulk;
 mod config;
 mod cost;
+mod counts;
 mod deployed;
 mod entries;
+mod erase;
 mod errors;
 mod expiry;
 mod ingest;

@@ -1,7 +1,7 @@
 //! Whatever the core can make of a receipt or a job comes back from the table as it was.
 
 use hookbox_core::event::IdentityWindow;
-use hookbox_core::job::{Attempt, AttemptOutcome, AttemptResult, LastError, Mode, State};
+use hookbox_core::job::{Attempt, AttemptOutcome, AttemptResult, DismissReason, LastError, Mode, State};
 use hookbox_core::outcome::{Code, ErrorText};
 use hookbox_core::receipt::Conflict;
 use hookbox_core::time::EpochSeconds;
@@ -69,13 +69,14 @@ prop_compose! {
         (occurred_at, received_at, last_duplicate_at) in (maybe(time()), time(), maybe(time())),
         (arrivals, conflicts, event_digest) in (arrivals(), conflicts(), digest()),
         (window, config_rev, version, count) in (maybe(0..u64::MAX), any::<u64>(), any::<u64>(), any::<u64>()),
+        erased_at in maybe(time()),
         (keep_payload, keep_receipt, expires_at) in (any::<u32>(), any::<u32>(), maybe(any::<u32>())),
     ) -> hookbox_core::receipt::Receipt {
         let base = folder("evt_1", &["deliver", "crm-upsert"], START).receipt;
         hookbox_core::receipt::Receipt {
             tenant, event_id, kind, resource, occurred_at, event_version, received_at, disposition, event_digest,
             window: window.map(|ms| IdentityWindow(Duration::from_millis(ms))),
-            config_rev, version, duplicate_count: count, last_duplicate_at, arrivals, conflicts,
+            config_rev, version, duplicate_count: count, last_duplicate_at, arrivals, conflicts, erased_at,
             retention: Retention {
                 payload: Duration::from_secs(keep_payload.into()),
                 receipt: Duration::from_secs(keep_receipt.into()),
@@ -96,7 +97,8 @@ fn state() -> impl Strategy<Value = State> {
         time().prop_map(|next_attempt_at| State::Retrying { next_attempt_at }),
         proptest::sample::select(reasons.to_vec()).prop_map(|reason| State::Review { reason }),
         time().prop_map(|at| State::Completed { at }),
-        time().prop_map(|at| State::Dismissed { at }),
+        (time(), proptest::sample::select(&[DismissReason::NotNeeded, DismissReason::Erased][..]))
+            .prop_map(|(at, reason)| State::Dismissed { at, reason }),
     ]
 }
 
@@ -126,7 +128,7 @@ prop_compose! {
         (kind, resource, occurred_at, received_at) in (text(), maybe(text()), maybe(time()), time()),
         (state, attempts, uncertain) in (state(), attempts(), maybe(mode())),
         (version, round, attempts_total, wakes) in (1..u64::MAX - 1, any::<u32>(), any::<u32>(), any::<u32>()),
-        (first_sent_at, send_before, open_at) in (maybe(time()), maybe(time()), time()),
+        (first_sent_at, send_before, open_at, erased_at) in (maybe(time()), maybe(time()), time(), maybe(time())),
         last_error in maybe((text(), "\\PC{0,600}")),
         job_version in 1..u16::MAX,
     ) -> Job {
@@ -134,7 +136,7 @@ prop_compose! {
         base.key.version = job_version;
         let mut job = Job {
             kind, resource, occurred_at, received_at, state, version, round, attempts, attempts_total, first_sent_at,
-            send_before, uncertain, wakes, open_at: None,
+            send_before, uncertain, wakes, erased_at, open_at: None,
             last_error: last_error.map(|(code, detail)| LastError {
                 code: Code::new(&code),
                 detail: ErrorText::new(&detail),
@@ -198,7 +200,7 @@ proptest! {
 
     #[test]
     fn bulks(
-        (rev, words) in (any::<u64>(), proptest::collection::vec(text(), 5)),
+        (rev, jobs, words) in (any::<u64>(), any::<u64>(), proptest::collection::vec(text(), 5)),
         (some, expires_at) in (any::<bool>(), any::<u32>()),
         (started_at, updated_at) in (time(), time()),
         counts in proptest::collection::btree_map(text(), any::<u64>(), 0..4),
@@ -206,7 +208,7 @@ proptest! {
     ) {
         let bulk = Bulk {
             id: "b-1".parse().unwrap(), rev, what: words[0].clone(), who: words[1].clone(),
-            why: some.then(|| words[2].clone()), query: words[3].clone(), cursor: some.then(|| words[4].clone()),
+            why: some.then(|| words[2].clone()), query: words[3].clone(), jobs, cursor: some.then(|| words[4].clone()),
             counts, state, started_at, updated_at, expires_at: EpochSeconds::new(expires_at.into()),
         };
         prop_assert_eq!(Bulk::from_item(bulk.to_item().unwrap()).unwrap(), bulk);

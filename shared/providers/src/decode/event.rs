@@ -7,10 +7,10 @@ use hookbox_core::time::ExactTime;
 
 use super::envelope::Envelopes;
 use super::json::NodeId;
-use super::rule::{Fallback, Rule};
+use super::rule::{Fallback, Fields, Rule};
 use super::select::Found;
 use super::source::{Bound, Sources, View};
-use super::{DecodeError, Fault, MAX_DELIVERY_PAYLOAD_BYTES, Reading, form};
+use super::{DecodeError, Fault, MAX_DELIVERY_PAYLOAD_BYTES, Reading, Unsupported, form};
 
 /// The kind of an element that does not say what it is.
 const UNKNOWN_KIND: &str = "unknown";
@@ -37,27 +37,27 @@ impl Reading<'_> {
         let envelopes = (ids.len() > 1).then(|| Envelopes::new(self.json, &ids));
         let (mut events, mut times) = (Vec::with_capacity(found.len()), Vec::with_capacity(found.len()));
         let mut room = MAX_DELIVERY_PAYLOAD_BYTES;
+        let beside = self.beside();
         for element in found {
             let (head, digest) = self.head(element, found.len() > 1)?;
             let body = self.bytes(element.place.0, envelopes.as_ref());
-            room = room.checked_sub(body.len()).ok_or(DecodeError::TooLarge { limit: MAX_DELIVERY_PAYLOAD_BYTES })?;
+            let taken = body.len() + size(&beside);
+            room = room.checked_sub(taken).ok_or(DecodeError::TooLarge { limit: MAX_DELIVERY_PAYLOAD_BYTES })?;
             times.push(head.occurred_at);
-            events.push(self.event(head, digest, body));
+            events.push(event(head, digest, Payload { body, ..beside.clone() }));
         }
         Ok((events, times))
     }
 
-    fn event(&self, head: Head, digest: Digest, body: Vec<u8>) -> Event {
-        let Head { identity, weak, event_id, kind, resource, tenant, occurred_at, version, disposition } = head;
-        let occurred_at = occurred_at.map(ExactTime::to_timestamp);
+    /// What is kept of the request beside the body: the same for each of its events.
+    fn beside(&self) -> Payload {
         let kept = |name: &String| Some((name.clone(), self.request.header(name).ok().flatten()?.to_owned()));
-        let payload = Payload {
-            body,
+        Payload {
+            body: Vec::new(),
             content_type: self.request.content_type().map(str::to_owned),
             headers: self.decoder.keep_headers.iter().filter_map(kept).collect(),
             query: self.request.query.filter(|_| self.decoder.keep_query).map(str::to_owned),
-        };
-        Event { identity, weak, event_id, kind, resource, tenant, occurred_at, version, disposition, digest, payload }
+        }
     }
 
     /// The event's own bytes: the body as it is, or for an element of a batch the envelope around it.
@@ -86,7 +86,7 @@ impl Reading<'_> {
             None => bound.push(Some(Bound { json: self.json, place: element.place })),
         }
         let view = View { request: self.request, form: self.form, bound: &bound, volatile };
-        let digest = view.digest(element.place.1);
+        let digest = view.digest(Bound { json: self.json, place: element.place });
         let head = match element.rule {
             Some(rule) => self.taken(rule, &view, digest, batch)?,
             None => self.untaken(&view, digest, batch)?,
@@ -97,22 +97,22 @@ impl Reading<'_> {
     fn taken(&self, rule: &Rule, view: &View<'_>, digest: Digest, batch: bool) -> Result<Head, DecodeError> {
         let fields = &rule.fields;
         let kind = || required(&fields.kind, "kind", view).unwrap_or_else(|_| UNKNOWN_KIND.to_owned());
-        let lenient = |sources: &Sources| optional(sources, "", view).ok().flatten();
+        let lenient = |sources: &Sources| lenient(sources, view);
         match read(rule, view, digest, self.decoder.evidence_window) {
             Err(DecodeError::Unsupported { reason }) if batch || !self.decoder.unsupported.reject => {
-                let mut head = self.evidence(digest, kind(), Disposition::Ignored(reason.to_owned()));
+                let disposition = Disposition::Ignored(reason.to_owned());
+                let mut head = self.evidence(digest, kind(), lenient(&fields.tenant), disposition);
                 // It is known by its own id if it has one: once its kind is supported, that is still its receipt.
                 if let Ok((identity, weak)) = identity(rule, view, digest, &head.kind) {
                     (head.identity, head.weak) = (identity, weak);
                 }
                 head.event_id = lenient(&fields.id);
                 head.resource = lenient(&fields.resource);
-                head.tenant = lenient(&fields.tenant);
                 Ok(head)
             }
             Err(error) if batch => {
-                let head = self.evidence(digest, kind(), Disposition::Rejected(error.to_string()));
-                Ok(Head { tenant: lenient(&fields.tenant), ..head })
+                let disposition = Disposition::Rejected(error.to_string());
+                Ok(self.evidence(digest, kind(), lenient(&fields.tenant), disposition))
             }
             other => other,
         }
@@ -121,33 +121,48 @@ impl Reading<'_> {
     /// An element that no rule takes: of an unsupported kind, or, where it does not even say its kind, of no documented
     /// shape.
     fn untaken(&self, view: &View<'_>, digest: Digest, batch: bool) -> Result<Head, DecodeError> {
-        let sources = &self.decoder.unsupported.kind;
+        let Unsupported { reject, kind: sources, tenant, resource } = &self.decoder.unsupported;
+        let evidence = |kind: &str, disposition| Head {
+            resource: lenient(resource, view),
+            ..self.evidence(digest, kind.to_owned(), lenient(tenant, view), disposition)
+        };
         let ignored = Disposition::Ignored(NO_RULE.to_owned());
         match required(sources, "kind", view) {
-            Ok(_) if !batch && self.decoder.unsupported.reject => Err(DecodeError::Unsupported { reason: NO_RULE }),
-            Ok(kind) => Ok(self.evidence(digest, kind, ignored)),
-            Err(_) if sources.is_empty() => Ok(self.evidence(digest, UNKNOWN_KIND.to_owned(), ignored)),
-            Err(error) if batch => {
-                Ok(self.evidence(digest, UNKNOWN_KIND.to_owned(), Disposition::Rejected(error.to_string())))
-            }
+            Ok(_) if !batch && *reject => Err(DecodeError::Unsupported { reason: NO_RULE }),
+            Ok(kind) => Ok(evidence(&kind, ignored)),
+            Err(_) if sources.is_empty() => Ok(evidence(UNKNOWN_KIND, ignored)),
+            Err(error) if batch => Ok(evidence(UNKNOWN_KIND, Disposition::Rejected(error.to_string()))),
             Err(error) => Err(error),
         }
     }
 
     /// An event that nothing is done about, known by its content for as long as the provider may send it again.
-    fn evidence(&self, digest: Digest, kind: String, disposition: Disposition) -> Head {
+    fn evidence(&self, digest: Digest, kind: String, tenant: Option<String>, disposition: Disposition) -> Head {
         Head {
-            identity: Identity::Content { digest },
+            identity: Identity::Content { tenant: tenant.clone(), kind: kind.clone(), version: None, digest },
             weak: Some(self.decoder.evidence_window),
             event_id: None,
             kind,
             resource: None,
-            tenant: None,
+            tenant,
             occurred_at: None,
             version: None,
             disposition,
         }
     }
+}
+
+fn event(head: Head, digest: Digest, payload: Payload) -> Event {
+    let Head { identity, weak, event_id, kind, resource, tenant, occurred_at, version, disposition } = head;
+    let occurred_at = occurred_at.map(ExactTime::to_timestamp);
+    Event { identity, weak, event_id, kind, resource, tenant, occurred_at, version, disposition, digest, payload }
+}
+
+/// How many bytes there are in a payload.
+fn size(payload: &Payload) -> usize {
+    let Payload { body, content_type, headers, query } = payload;
+    let texts = [content_type, query].into_iter().flatten().map(String::len);
+    body.len() + texts.chain(headers.iter().map(|(name, value)| name.len() + value.len())).sum::<usize>()
 }
 
 fn read(rule: &Rule, view: &View<'_>, digest: Digest, evidence: IdentityWindow) -> Result<Head, DecodeError> {
@@ -157,7 +172,7 @@ fn read(rule: &Rule, view: &View<'_>, digest: Digest, evidence: IdentityWindow) 
         return Err(DecodeError::Unsupported { reason: KIND_NOT_LISTED });
     }
     let (identity, weak) = match (identity(rule, view, digest, &kind), &rule.ignore) {
-        (Err(DecodeError::NoStableKey), Some(_)) => (Identity::Content { digest }, Some(evidence)),
+        (Err(DecodeError::NoStableKey), Some(_)) => (content(rule, view, digest, &kind), Some(evidence)),
         (identity, _) => identity?,
     };
     Ok(Head {
@@ -168,9 +183,9 @@ fn read(rule: &Rule, view: &View<'_>, digest: Digest, evidence: IdentityWindow) 
             Err(_) if !fields.identity.is_empty() => None,
             id => id?,
         },
-        resource: optional(&fields.resource, "resource", view).ok().flatten(),
-        tenant: optional(&fields.tenant, "tenant", view).ok().flatten(),
-        version: optional(&fields.version, "version", view).ok().flatten(),
+        resource: lenient(&fields.resource, view),
+        tenant: lenient(&fields.tenant, view),
+        version: lenient(&fields.version, view),
         occurred_at: fields.occurred_at.text(view).ok().flatten().and_then(|text| fields.time_unit.read(&text)),
         disposition: rule.ignore.clone().map_or(Disposition::Accepted, Disposition::Ignored),
         kind,
@@ -198,16 +213,29 @@ fn identity(
                 let version = optional(&fields.version, "version", view)?;
                 // With a version of its own the event is told apart from the next one of its kind.
                 let weak = version.is_none().then_some(*window);
-                return Ok((Identity::LeadEvent { resource, kind: kind.to_owned(), version }, weak));
+                let tenant = lenient(&fields.tenant, view);
+                return Ok((Identity::LeadEvent { tenant, resource, kind: kind.to_owned(), version }, weak));
             }
-            Fallback::Digest(window) => return Ok((Identity::Content { digest }, Some(*window))),
+            Fallback::Digest(window) => return Ok((content(rule, view, digest, kind), Some(*window))),
         }
     }
     Err(DecodeError::NoStableKey)
 }
 
+/// What an event is known by that has nothing else: all of it, and whose it is.
+fn content(rule: &Rule, view: &View<'_>, digest: Digest, kind: &str) -> Identity {
+    let Fields { tenant, version, .. } = &rule.fields;
+    let (tenant, version) = (lenient(tenant, view), lenient(version, view));
+    Identity::Content { tenant, kind: kind.to_owned(), version, digest }
+}
+
 fn required(sources: &Sources, name: &str, view: &View<'_>) -> Result<String, DecodeError> {
     optional(sources, name, view)?.ok_or_else(|| shape(sources, name, Fault::Missing))
+}
+
+/// A field that is left out where it cannot be read.
+fn lenient(sources: &Sources, view: &View<'_>) -> Option<String> {
+    optional(sources, "", view).ok().flatten()
 }
 
 /// A field that becomes part of a key or is shown to people: short, and without control characters.

@@ -55,7 +55,8 @@ impl Form {
         self.fields.iter().map(|field| (field.name.as_str(), field.value.as_str()))
     }
 
-    /// The value of a field that may occur once.
+    /// The value of a field that has one, however often it says so: who repeats a field as it is changes nothing that
+    /// Twilio or Mandrill sign.
     pub(crate) fn get(&self, name: &str) -> Result<Option<&str>, Duplicate> {
         Ok(self.field(name)?.map(|field| field.value.as_str()))
     }
@@ -68,11 +69,12 @@ impl Form {
     fn field(&self, name: &str) -> Result<Option<&Field>, Duplicate> {
         let mut fields = self.fields.iter().filter(|field| field.name == name);
         let first = fields.next();
-        if fields.next().is_some() { Err(Duplicate) } else { Ok(first) }
+        let same = |field: &Field| first.is_some_and(|first| first.value == field.value);
+        if fields.all(same) { Ok(first) } else { Err(Duplicate) }
     }
 
     /// The form as a JSON object, for paths and for the canonical digest: a text for each name, or a list of texts for a
-    /// name that occurs more than once.
+    /// name that has several.
     pub(crate) fn to_json(&self) -> Value {
         let mut map = Map::new();
         for field in &self.fields {
@@ -81,7 +83,9 @@ impl Form {
                 None => {
                     map.insert(field.name.clone(), value);
                 }
+                Some(Value::Array(list)) if list.contains(&value) => {}
                 Some(Value::Array(list)) => list.push(value),
+                Some(first) if *first == value => {}
                 Some(first) => *first = Value::Array(vec![first.take(), value]),
             }
         }

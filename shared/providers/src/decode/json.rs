@@ -4,7 +4,6 @@
 //! and so are depth and number of values beyond a limit.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::ops::Range;
 
 use serde_json::{Map, Number, Value};
@@ -15,6 +14,15 @@ use super::Fault;
 pub const MAX_JSON_DEPTH: usize = 64;
 /// How many values one document may hold.
 pub const MAX_JSON_VALUES: usize = 500_000;
+/// How much memory the values of one document may take, in bytes, beside their texts. Whoever knows an address can make
+/// a function read a document, some two at once, and it has 256 MB.
+const MAX_JSON_MEMORY: usize = 48 * 1024 * 1024;
+/// What a value takes with its place in the text, counted while the lists that hold them grow.
+const VALUE_MEMORY: usize = 64;
+/// What a leaf of an object's tree takes, which holds eleven members at most.
+const OBJECT_MEMORY: usize = 640;
+/// From how many members on a further leaf is counted: leaves are half full at least.
+const MEMBERS_OF_A_LEAF: usize = 6;
 
 /// The number of a value within its document, in the order in which the values begin.
 pub(crate) type NodeId = u32;
@@ -48,7 +56,7 @@ pub(crate) enum Segment {
 
 impl<'t> Json<'t> {
     pub(crate) fn parse(text: Cow<'t, str>) -> Result<Self, Fault> {
-        let mut reader = Reader { text: &text, at: 0, nodes: Vec::new() };
+        let mut reader = Reader { text: &text, at: 0, nodes: Vec::new(), memory: 0 };
         reader.skip_blanks();
         let root = reader.value(NO_KEY, 1)?;
         reader.skip_blanks();
@@ -117,19 +125,26 @@ impl<'t> Json<'t> {
         }
     }
 
-    /// The members of an object by their names.
-    pub(crate) fn members<'v>(&self, id: NodeId, object: &'v Map<String, Value>) -> HashMap<&'v str, NodeId> {
-        let found = |child| {
-            let key = self.key(child);
-            let key = if key.contains('\\') {
-                Cow::Owned(serde_json::from_str(key).ok()?)
-            } else {
-                Cow::Borrowed(key.get(1..key.len().saturating_sub(1))?)
-            };
-            let (name, _) = object.get_key_value(&*key)?;
-            Some((name.as_str(), child))
-        };
-        self.children(id).filter_map(found).collect()
+    /// The members of an object in the order of the document: name, number and value.
+    pub(crate) fn members<'v>(
+        &self,
+        id: NodeId,
+        object: &'v Map<String, Value>,
+    ) -> impl Iterator<Item = (&'v str, NodeId, &'v Value)> {
+        self.children(id).filter_map(|child| {
+            let (name, value) = object.get_key_value(&*self.name(child))?;
+            Some((name.as_str(), child, value))
+        })
+    }
+
+    /// The name of a member.
+    pub(crate) fn name(&self, id: NodeId) -> Cow<'_, str> {
+        let key = self.key(id);
+        if key.contains('\\') {
+            Cow::Owned(unquoted(key).unwrap_or_default())
+        } else {
+            Cow::Borrowed(key.get(1..key.len().saturating_sub(1)).unwrap_or_default())
+        }
     }
 
     /// The source text of a member's key, with its quotes.
@@ -142,11 +157,7 @@ impl<'t> Json<'t> {
     }
 
     fn has_key(&self, id: NodeId, name: &str) -> bool {
-        let key = self.key(id);
-        if key.contains('\\') {
-            return serde_json::from_str::<String>(key).is_ok_and(|key| key == name);
-        }
-        key.len() == name.len() + 2 && key.get(1..=name.len()) == Some(name)
+        self.name(id) == name
     }
 }
 
@@ -154,9 +165,15 @@ struct Reader<'t> {
     text: &'t str,
     at: usize,
     nodes: Vec<Node>,
+    memory: usize,
 }
 
 impl Reader<'_> {
+    fn spend(&mut self, memory: usize) -> Result<(), Fault> {
+        self.memory += memory;
+        if self.memory > MAX_JSON_MEMORY { Err(Fault::TooManyValues) } else { Ok(()) }
+    }
+
     fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
@@ -180,6 +197,7 @@ impl Reader<'_> {
         if self.nodes.len() == MAX_JSON_VALUES {
             return Err(Fault::TooManyValues);
         }
+        self.spend(VALUE_MEMORY)?;
         let id = self.nodes.len();
         let start = self.offset()?;
         self.nodes.push(Node { start, end: start, size: 1, key });
@@ -224,6 +242,9 @@ impl Reader<'_> {
             }
             self.at += 1;
             self.skip_blanks();
+            if map.len().is_multiple_of(MEMBERS_OF_A_LEAF) {
+                self.spend(OBJECT_MEMORY)?;
+            }
             let value = self.value(key_start, depth + 1)?;
             if map.insert(key, value).is_some() {
                 return Err(Fault::DuplicateKey { at: key_at });
@@ -299,7 +320,7 @@ impl Reader<'_> {
         self.at += 1;
         let quoted = self.text.get(start..self.at).unwrap_or_default();
         if escaped {
-            serde_json::from_str(quoted).map_err(|_| Fault::Syntax { at: start })
+            unquoted(quoted).ok_or(Fault::Syntax { at: start })
         } else {
             Ok(quoted[1..quoted.len() - 1].to_owned())
         }
@@ -322,6 +343,41 @@ impl Reader<'_> {
             Err(_) => Err(Fault::Syntax { at: start }),
         }
     }
+}
+
+/// The text of a string with escapes. Half of a surrogate pair, which is what a sender leaves who cuts a text in two, is no
+/// character, and RFC 8259 (8.2) allows it: it stays the escape that it is, so that it fails no delivery.
+pub(super) fn unquoted(quoted: &str) -> Option<String> {
+    serde_json::from_str(quoted).ok().or_else(|| serde_json::from_str(&with_halves_escaped(quoted)).ok())
+}
+
+/// The string with a second backslash before each escape of half a surrogate pair.
+fn with_halves_escaped(quoted: &str) -> String {
+    let half = |text: &str, first: std::ops::RangeInclusive<u8>| {
+        let digits = text.strip_prefix("\\u").and_then(|rest| rest.get(..4));
+        let unit = digits.and_then(|digits| u16::from_str_radix(digits, 16).ok());
+        unit.is_some_and(|unit| first.contains(&unit.to_be_bytes()[0]))
+    };
+    let mut text = String::with_capacity(quoted.len() + 1);
+    let mut rest = quoted;
+    while let Some(at) = rest.find('\\') {
+        text.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let (high, low) = (half(rest, 0xd8..=0xdb), half(rest, 0xdc..=0xdf));
+        let length = if high && rest.get(6..).is_some_and(|second| half(second, 0xdc..=0xdf)) {
+            12
+        } else {
+            if high || low {
+                text.push('\\');
+            }
+            2
+        };
+        let Some((escape, tail)) = rest.split_at_checked(length) else { break };
+        text.push_str(escape);
+        rest = tail;
+    }
+    text.push_str(rest);
+    text
 }
 
 #[cfg(test)]
@@ -378,7 +434,6 @@ mod tests {
             "\"\\x\"",
             "\"\\",
             "\"a\nb\"",
-            "\"\\ud800\"",
             "'a'",
             "NaN",
             "{\"a\":1]",
@@ -387,6 +442,24 @@ mod tests {
         for text in bad {
             assert!(matches!(parse(text), Err(Fault::Syntax { .. })), "{text}");
             assert!(serde_json::from_str::<Value>(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn half_a_surrogate_pair_fails_no_document_and_stays_what_it_is() {
+        for (text, expected) in [
+            (r#""\ud83d\ude00 \ud83d""#, "\u{1f600} \\ud83d"),
+            (r#""\udE00\uD83d\n""#, "\\udE00\\uD83d\n"),
+            (r#""\ud83d\ud83d\ude00""#, "\\ud83d\u{1f600}"),
+            (r#""\\ud83d""#, "\\ud83d"),
+        ] {
+            assert_eq!(parse(text).unwrap().root(), &Value::from(expected), "{text}");
+        }
+        let json = parse(r#"{"\ud83d":[{"id":1}]}"#).unwrap();
+        let key = Segment::Name("\\ud83d".to_owned());
+        assert!(json.step(0, json.root(), &key).is_some(), "as a key it is found");
+        for bad in [r#""\ud83""#, r#""\ud83d\x""#, r#""\ud83d"#, r#""\ud83d\u""#] {
+            assert!(matches!(parse(bad), Err(Fault::Syntax { .. })), "{bad}");
         }
     }
 
@@ -425,6 +498,17 @@ mod tests {
         let list = |count: usize| format!("[{}0]", "0,".repeat(count - 1));
         assert!(parse(&list(MAX_JSON_VALUES - 1)).is_ok());
         assert_eq!(parse(&list(MAX_JSON_VALUES)).unwrap_err(), Fault::TooManyValues);
+    }
+
+    #[test]
+    fn the_memory_is_limited() {
+        let objects = |count: usize| format!("[{}0]", "{\"\":0},".repeat(count));
+        assert!(parse(&objects(60_000)).is_ok());
+        assert_eq!(parse(&objects(70_000)).unwrap_err(), Fault::TooManyValues);
+        let nested = format!("[{}0]", format!("{}0{},", "{\"\":".repeat(62), "}".repeat(62)).repeat(2_000));
+        assert_eq!(parse(&nested).unwrap_err(), Fault::TooManyValues);
+        let members: Vec<_> = (0..400_000).map(|n| format!("\"{n}\":0")).collect();
+        assert_eq!(parse(&format!("{{{}}}", members.join(","))).unwrap_err(), Fault::TooManyValues);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 mod fault;
 pub(crate) mod json;
+mod canonical;
 pub(crate) mod multipart;
 pub(crate) mod form;
 pub(crate) mod path;
@@ -26,7 +27,7 @@ use hookbox_core::event::{Event, IdentityWindow};
 use hookbox_core::time::ExactTime;
 
 use crate::profile::error::{Flaw, Placed};
-use crate::profile::file::{DocumentFile, ProfileFile};
+use crate::profile::file::{DocumentFile, ProfileFile, UnsupportedFile};
 use crate::request::Request;
 
 pub use fault::{DecodeError, Fault};
@@ -45,7 +46,7 @@ pub const MAX_DELIVERY_PAYLOAD_BYTES: usize = 64 * 1024 * 1024;
 pub struct Delivery {
     /// Digest of the body's bytes.
     pub digest: Digest,
-    /// In the order of the document; never empty.
+    /// In the order of the document; none where the provider sent an empty list.
     pub events: Vec<Event>,
     /// When each of them happened, exactly as the provider wrote it: the events themselves keep milliseconds.
     pub times: Vec<Option<ExactTime>>,
@@ -97,6 +98,28 @@ pub(crate) struct Decoder {
 struct Unsupported {
     reject: bool,
     kind: Sources,
+    tenant: Sources,
+    resource: Sources,
+}
+
+impl Unsupported {
+    /// `documents` are the names that every rule may use; here the element has one too, `element`.
+    fn compile(file: &UnsupportedFile, documents: &[String]) -> Result<Self, Flaw> {
+        let names: Vec<&str> = documents.iter().map(String::as_str).chain(["element"]).collect();
+        let sources = |texts: &[String]| Sources::compile(texts, &names, false);
+        Ok(Self {
+            reject: match file.answer.as_deref() {
+                None | Some("ignore") => false,
+                Some("reject") => true,
+                Some(other) => {
+                    return Err(Flaw::new(format!("`{other}` is not `ignore` or `reject`"))).under("answer");
+                }
+            },
+            kind: sources(file.kind.as_slice()).under("kind")?,
+            tenant: sources(file.tenant.as_slice()).under("tenant")?,
+            resource: sources(file.resource.as_slice()).under("resource")?,
+        })
+    }
 }
 
 /// A delivery while it is being read.
@@ -139,8 +162,6 @@ impl Decoder {
             return Err(Flaw::new("no rule says what an event is")).under("event");
         }
         let rules = file.event.iter().enumerate();
-        let mut element_names: Vec<&str> = names.iter().map(String::as_str).collect();
-        element_names.push("element");
         let retry_horizon = match &file.delivery.retry_horizon {
             Some(text) => crate::profile::duration::parse(text).under("retry_horizon").under("delivery")?,
             None => Duration::ZERO,
@@ -153,19 +174,7 @@ impl Decoder {
             rules: rules
                 .map(|(index, rule)| Rule::compile(rule, &names).at(index).under("event"))
                 .collect::<Result<_, _>>()?,
-            unsupported: Unsupported {
-                reject: match file.unsupported.answer.as_deref() {
-                    None | Some("ignore") => false,
-                    Some("reject") => true,
-                    Some(other) => {
-                        let flaw = Flaw::new(format!("`{other}` is not `ignore` or `reject`"));
-                        return Err(flaw).under("answer").under("unsupported");
-                    }
-                },
-                kind: Sources::compile(file.unsupported.kind.as_slice(), &element_names, false)
-                    .under("kind")
-                    .under("unsupported")?,
-            },
+            unsupported: Unsupported::compile(&file.unsupported, &names).under("unsupported")?,
             keep_headers: keep_headers(&file.keep.headers).under("headers").under("keep")?,
             keep_query: file.keep.query,
             evidence_window: IdentityWindow(retry_horizon.max(Duration::from_hours(24))),

@@ -28,7 +28,9 @@ pub(super) fn parse(body: &[u8], boundary: &str) -> Result<Vec<Part>, Fault> {
     let wrong = |rest: &[u8]| Fault::Syntax { at: body.len() - rest.len() };
     let opening = format!("--{boundary}");
     let delimiter = format!("\r\n--{boundary}");
-    let mut rest = body.strip_prefix(opening.as_bytes()).ok_or_else(|| wrong(body))?;
+    // What stands before the first boundary is nobody's (RFC 2046, 5.1.1).
+    let after_preamble = || find(body, delimiter.as_bytes()).map(|at| &body[at + delimiter.len()..]);
+    let mut rest = body.strip_prefix(opening.as_bytes()).or_else(after_preamble).ok_or_else(|| wrong(body))?;
     let mut parts = Vec::new();
     loop {
         if let Some(tail) = rest.strip_prefix(b"--") {
@@ -110,6 +112,8 @@ mod tests {
         for cut in 1..BODY.len() - 4 {
             assert!(parse(&BODY[..cut], "b1").is_err(), "{cut}");
         }
+        let before = [b"for old readers\r\n", BODY].concat();
+        assert_eq!(parse(&before, "b1"), parse(BODY, "b1"), "a preamble is passed over");
         let more = [BODY, b"x"].concat();
         assert!(matches!(parse(&more, "b1"), Err(Fault::TrailingBytes { .. })));
         assert!(parse(BODY, "b2").is_err());

@@ -51,7 +51,7 @@ fn walk<'v>(json: &Json<'_>, from: Place<'v>, segments: &[Segment]) -> Option<Pl
 #[derive(Default)]
 struct Parts<'v> {
     items: HashMap<NodeId, Vec<NodeId>>,
-    members: HashMap<NodeId, HashMap<&'v str, NodeId>>,
+    members: HashMap<NodeId, HashMap<&'v str, Place<'v>>>,
 }
 
 impl<'v> Parts<'v> {
@@ -68,8 +68,8 @@ impl<'v> Parts<'v> {
             }
             PathElement::Name(name) => {
                 let object = value.as_object()?;
-                let members = self.members.entry(id).or_insert_with(|| json.members(id, object));
-                Some((*members.get(name)?, object.get(*name)?))
+                let named = || json.members(id, object).map(|(name, child, value)| (name, (child, value))).collect();
+                self.members.entry(id).or_insert_with(named).get(name).copied()
             }
         })
     }
@@ -129,6 +129,13 @@ pub(crate) fn widened(text: &str) -> Result<Option<Path>, Flaw> {
         before = if before == '\\' && c == '\\' { ' ' } else { c };
     }
     opened_filter.map(|at| Path::compile(&format!("{}[*]", &text[..at]))).transpose()
+}
+
+/// The path of the list that a path chooses elements from, which ends in `[*]` or a filter.
+pub(crate) fn list(text: &str) -> Result<Option<Path>, Flaw> {
+    let of_all = text.strip_suffix("[*]");
+    let of_filter = || text.ends_with(']').then(|| text.split_once("[?")).flatten().map(|(list, _)| list);
+    of_all.or_else(of_filter).map(Path::compile).transpose()
 }
 
 #[cfg(test)]

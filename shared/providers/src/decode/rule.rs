@@ -4,9 +4,11 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use hookbox_core::event::IdentityWindow;
+use serde_json::Value;
 
 use super::condition::Condition;
-use super::path::{Path, widened};
+use super::json::Json;
+use super::path::{Path, Place, list, widened};
 use super::source::Sources;
 use super::time::Unit;
 use crate::profile::duration;
@@ -34,6 +36,8 @@ pub(crate) struct Step {
     pub(crate) path: Path,
     /// The same without its filter.
     pub(crate) all: Option<Path>,
+    /// The list whose elements it chooses from.
+    list: Option<Path>,
 }
 
 /// Where the fields of an event come from.
@@ -123,7 +127,15 @@ impl Step {
             return Err(Flaw::new(format!("`{}` already means something", file.name))).under("as");
         }
         let path = Path::compile(&file.path).under("path")?;
-        Ok(Self { path, all: widened(&file.path).under("path")? })
+        Ok(Self { path, all: widened(&file.path).under("path")?, list: list(&file.path).under("path")? })
+    }
+
+    /// How many elements the list has that it chooses from, if there is one.
+    pub(crate) fn length_at(&self, json: &Json<'_>, place: Place<'_>) -> Option<usize> {
+        match self.list.as_ref()?.places(json, place).as_slice() {
+            [(_, Value::Array(items))] => Some(items.len()),
+            _ => None,
+        }
     }
 
     pub(crate) fn all(&self) -> &Path {

@@ -3,7 +3,7 @@
 //! Rules take elements in their order; what no rule takes is found by the same steps without their filters, so that it
 //! is seen and not dropped, unless the rule is for another form of delivery altogether. Taken elements never lie inside of each other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hookbox_core::limits::MAX_EVENTS_PER_DELIVERY;
 use serde_json::Value;
@@ -22,7 +22,8 @@ pub(crate) struct Found<'r, 'v> {
     pub(crate) steps: Vec<Place<'v>>,
 }
 
-/// Every element in the order of the document. There is at least one: the body as a whole.
+/// Every element in the order of the document: the body as a whole where no rule looks into it, and none where all lists
+/// are empty.
 pub(crate) fn select<'r, 'a>(
     rules: &'r [Rule],
     json: &'a Json<'a>,
@@ -31,6 +32,7 @@ pub(crate) fn select<'r, 'a>(
     let root = (0, json.root());
     let mut taken: BTreeMap<NodeId, Found<'r, 'a>> = BTreeMap::new();
     let mut seen: BTreeMap<NodeId, &'a Value> = BTreeMap::new();
+    let mut emptied: BTreeSet<NodeId> = BTreeSet::new();
     for rule in rules {
         if !rule.delivery.iter().all(|condition| condition.holds(view)) {
             continue;
@@ -38,6 +40,14 @@ pub(crate) fn select<'r, 'a>(
         let mut trails = vec![vec![root]];
         let mut wide = vec![root];
         for step in &rule.steps {
+            for place in &wide {
+                match step.length_at(json, *place) {
+                    Some(0) => _ = emptied.insert(place.0),
+                    // Before anything is made of each of them.
+                    Some(length) => check_count(length)?,
+                    None => {}
+                }
+            }
             trails = further(&trails, |place| step.path.places(json, place))?;
             wide = wide.into_iter().flat_map(|place| step.all().places(json, place)).collect();
             check_count(wide.len())?;
@@ -52,16 +62,18 @@ pub(crate) fn select<'r, 'a>(
             }
         }
     }
-    let left: Vec<Place<'a>> = seen
+    let left = seen
         .iter()
         .map(|(id, value)| (*id, *value))
-        .filter(|(id, _)| !overlaps(&taken, json, *id) && seen.range(id + 1..json.family(*id).end).next().is_none())
-        .collect();
+        .filter(|(id, _)| !overlaps(&taken, json, *id) && seen.range(id + 1..json.family(*id).end).next().is_none());
+    let (empty, left): (Vec<_>, Vec<Place<'a>>) =
+        left.partition(|(id, value)| emptied.contains(id) && has_no_elements(value) && !has_objects(value));
     for place in left {
         taken.insert(place.0, Found { place, rule: None, steps: Vec::new() });
     }
-    if taken.is_empty() {
-        taken.insert(0, Found { place: root, rule: None, steps: Vec::new() });
+    let is_empty = (emptied.contains(&root.0) || root.1.is_array()) && has_no_elements(root.1);
+    if taken.is_empty() && empty.is_empty() && !is_empty {
+        taken.insert(root.0, Found { place: root, rule: None, steps: Vec::new() });
     }
     check_count(taken.len())?;
     Ok(taken.into_values().collect())
@@ -79,6 +91,21 @@ fn further<'a>(
         check_count(longer.len())?;
     }
     Ok(longer)
+}
+
+/// Whether no list in it has an element.
+fn has_no_elements(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.values().all(has_no_elements),
+        _ => true,
+    }
+}
+
+/// Whether one of its members is an object with members of its own.
+fn has_objects(value: &Value) -> bool {
+    let has_members = |value: &Value| value.as_object().is_some_and(|members| !members.is_empty());
+    value.as_object().is_some_and(|members| members.values().any(has_members))
 }
 
 fn check_count(count: usize) -> Result<(), DecodeError> {

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use hookbox_core::digest::Digest;
 use serde_json::Value;
 
+use super::canonical;
 use super::json::Json;
 use super::path::{Path, Place};
 use super::{Fault, form::Form};
@@ -27,9 +28,9 @@ pub(crate) struct View<'a> {
 
 impl View<'_> {
     /// The digest of a value without its volatile fields.
-    pub(crate) fn digest(&self, value: &Value) -> Digest {
+    pub(crate) fn digest(&self, bound: Bound<'_>) -> Digest {
         let volatile: Vec<&str> = self.volatile.iter().map(String::as_str).collect();
-        Digest::of_canonical_json_without(value, &volatile)
+        canonical::digest(bound.json, bound.place.0, &volatile)
     }
 }
 
@@ -139,9 +140,7 @@ impl Source {
                 Some(form) => form.get(name).map_err(|_| Fault::Duplicate)?.map(str::to_owned),
                 None => None,
             },
-            Self::Digest(name) => {
-                view.bound.get(*name).copied().flatten().map(|bound| view.digest(bound.place.1).to_string())
-            }
+            Self::Digest(name) => view.bound.get(*name).copied().flatten().map(|bound| view.digest(bound).to_string()),
             Self::Member(name, members) => {
                 let object = view.bound.get(*name).copied().flatten().and_then(|bound| bound.place.1.as_object());
                 object.and_then(|object| members.iter().find(|member| object.contains_key(*member)).cloned())

@@ -43,6 +43,7 @@ pub(crate) struct ProfileFile {
 pub(crate) struct DeliveryFile {
     pub(crate) response_budget: Option<String>,
     pub(crate) retry_horizon: Option<String>,
+    pub(crate) retry_after: Option<String>,
     #[serde(default)]
     pub(crate) retries: String,
 }
@@ -282,6 +283,8 @@ pub(crate) struct FallbackFile {
 pub(crate) struct UnsupportedFile {
     pub(crate) answer: Option<String>,
     pub(crate) kind: Sources,
+    pub(crate) tenant: Sources,
+    pub(crate) resource: Sources,
 }
 
 /// What of the request an operation is given beside the body.

@@ -36,6 +36,7 @@ pub struct Profile {
     name: Provider,
     response_budget: Option<Duration>,
     retry_horizon: Option<Duration>,
+    retry_after: Option<Duration>,
     shared: Arc<Shared>,
 }
 
@@ -92,6 +93,7 @@ impl Profile {
         let duration = |text: &Option<String>| text.as_deref().map(duration::parse).transpose();
         let response_budget = duration(&delivery.response_budget).under("response_budget").under("delivery")?;
         let retry_horizon = duration(&delivery.retry_horizon).under("retry_horizon").under("delivery")?;
+        let retry_after = duration(&delivery.retry_after).under("retry_after").under("delivery")?;
         overrides::check(&file.overridable)?;
         if file.verify.is_empty() {
             return Err(Flaw::new("nothing verifies a delivery")).under("verify");
@@ -113,7 +115,7 @@ impl Profile {
             Configured::compile(&shared, scheme, Some(index))?;
         }
         Sample::build(&file.sample, &SampleValues::default()).map_err(Flaw::new).under("sample")?;
-        Ok(Self { file, name, response_budget, retry_horizon, shared })
+        Ok(Self { file, name, response_budget, retry_horizon, retry_after, shared })
     }
 
     /// The profile as an integration uses it.
@@ -225,6 +227,11 @@ impl Profile {
     /// How long after the event the provider may still deliver it: receipts are kept at least as long.
     pub fn retry_horizon(&self) -> Option<Duration> {
         self.retry_horizon
+    }
+
+    /// How long a provider that honours `Retry-After` is asked to wait after a 503.
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
     }
 
     /// What is known about the provider's retries, in a sentence.

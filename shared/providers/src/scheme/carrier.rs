@@ -161,7 +161,8 @@ impl Carrier {
         let mut usable = false;
         let elements = header.split(list.separator).map(|element| element.trim_matches([' ', '\t']));
         for element in elements.filter(|element| !element.is_empty()) {
-            let (key, value) = element.split_once('=').ok_or(Reason::MalformedSignature)?;
+            // Whatever else a provider adds to its header is passed over, as its own libraries do.
+            let Some((key, value)) = element.split_once('=') else { continue };
             if key == list.signature {
                 usable = true;
                 if signatures.len() == MAX_SIGNATURES {

@@ -8,7 +8,8 @@ pub(super) fn host_and_path(url: &str) -> Option<(&str, &str)> {
     let rest = url.strip_prefix("https://")?;
     let (host, path) = rest.split_at(rest.find('/')?);
     let plain_host = host.bytes().all(|b| b.is_ascii_alphanumeric() || b"-.".contains(&b));
-    let plain_path = path.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._/".contains(&b)) && !path.contains("..");
+    let plain_path = path.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._/".contains(&b))
+        && !["..", "//", "/./"].iter().any(|other_spelling| path.contains(other_spelling));
     (!host.is_empty() && plain_host && plain_path).then_some((host, path))
 }
 
@@ -17,7 +18,17 @@ pub(super) fn is_sns_host(host: &str) -> bool {
     let region = host
         .strip_prefix("sns.")
         .and_then(|rest| rest.strip_suffix(".amazonaws.com").or_else(|| rest.strip_suffix(".amazonaws.com.cn")));
-    region.is_some_and(|region| region.len() >= 3 && region.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-'))
+    region.is_some_and(is_region)
+}
+
+/// Whether this is the name of a region, such as `us-gov-west-1`. Under other names of this form everybody's buckets are
+/// found: `sns.s3-us-west-2.amazonaws.com` is the one that is called `sns`.
+fn is_region(name: &str) -> bool {
+    let parts: Vec<&str> = name.split('-').collect();
+    let [words @ .., number] = parts.as_slice() else { return false };
+    let is_word = |word: &&str| word.len() >= 2 && word.bytes().all(|b| b.is_ascii_lowercase());
+    let is_number = (1..=2).contains(&number.len()) && number.bytes().all(|b| b.is_ascii_digit());
+    words.len() >= 2 && words.iter().all(is_word) && is_number
 }
 
 /// Whether this is a host of PayPal.
@@ -41,6 +52,8 @@ mod tests {
             "https://h.example/a#b",
             "https://h.example/%2e",
             "https://h.example/../a",
+            "https://h.example/./a",
+            "https://h.example//a",
             "https://h.example\\@evil.test/a",
             "https:///a",
             "HTTPS://h.example/a",
@@ -52,8 +65,16 @@ mod tests {
 
     #[test]
     fn hosts_are_the_providers_own() {
-        assert!(is_sns_host("sns.us-east-1.amazonaws.com") && is_sns_host("sns.cn-north-1.amazonaws.com.cn"));
+        for good in ["us-east-1", "us-gov-west-1", "ap-southeast-2", "us-iso-east-1"] {
+            assert!(is_sns_host(&format!("sns.{good}.amazonaws.com")), "{good}");
+        }
+        assert!(is_sns_host("sns.cn-north-1.amazonaws.com.cn"));
         for bad in [
+            "sns.s3-us-west-2.amazonaws.com",
+            "sns.s3-accelerate.amazonaws.com",
+            "sns.---.amazonaws.com",
+            "sns.US-east-1.amazonaws.com",
+            "sns.us-east.amazonaws.com",
             "sns.us.evil.amazonaws.com",
             "sns.us-east-1.amazonaws.com.evil.test",
             "sns.x.amazonaws.com",

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use hookbox_core::digest::Digest;
 use hookbox_core::time::Timestamp;
 use ring::signature::{RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey};
 use rustls_pki_types::{CertificateDer, UnixTime};
@@ -19,7 +20,7 @@ use crate::profile::error::{Flaw, Placed};
 use crate::profile::file::SchemeFile;
 use crate::request::Request;
 use crate::secret::Secret;
-use crate::verdict::{Fetched, Match, Reason, Refusal};
+use crate::verdict::{Fetched, Match, Once, Reason, Refusal};
 
 /// The scheme `paypal`.
 #[derive(Clone, Debug)]
@@ -28,6 +29,11 @@ pub(crate) struct PayPal {
     untimed: bool,
     /// Certificates that are trusted beside those of public authorities: the signing one itself, or who issued it.
     trusted: Vec<Vec<u8>>,
+}
+
+/// Whether a path is that of a certificate.
+fn is_certificate(path: &str) -> bool {
+    path.strip_prefix("/v1/notifications/certs/").is_some_and(|name| !name.is_empty() && !name.contains('/'))
 }
 
 impl PayPal {
@@ -66,8 +72,7 @@ impl PayPal {
         let signed_at = Unit::Rfc3339.read(time)?;
 
         let url = sole(request, "PAYPAL-CERT-URL", Reason::MissingSignature)?;
-        let own = host_and_path(url)
-            .is_some_and(|(host, path)| is_paypal_host(host) && path.starts_with("/v1/notifications/certs/"));
+        let own = host_and_path(url).is_some_and(|(host, path)| is_paypal_host(host) && is_certificate(path));
         if !own {
             return Err(Reason::ForeignUrl.into());
         }
@@ -86,7 +91,11 @@ impl PayPal {
         if let Some(tolerance) = self.tolerance {
             tolerance.check(signed_at, now)?;
         }
-        Ok(Match::signed(secret_index, Some(signed_at)))
+        // The CRC is no seal: with some letters to choose, any body has it.
+        let ahead = signed_at.since(now);
+        let remember_for = self.tolerance.map_or(Duration::MAX, |tolerance| tolerance.span() + ahead);
+        let once = Some(Once { token: Digest::of(id.as_bytes()), remember_for });
+        Ok(Match { secret_index, signed_at: Some(signed_at), once })
     }
 
     /// The certificate that signed, if it is PayPal's: by name, by date, and by a chain to a public authority.

@@ -57,6 +57,11 @@ impl Sns {
         let mut signed = String::new();
         for name in names {
             match member(name) {
+                // Lines keep the members apart, and only the message may hold some of its own: one that is quoted in it
+                // would be another member otherwise.
+                Some(value) if *name != "Message" && value.contains(char::is_control) => {
+                    return Err(Reason::MalformedSignature.into());
+                }
                 Some(value) => signed.extend([name, "\n", value, "\n"]),
                 None if *name == "Subject" => {}
                 None => return Err(Reason::MalformedSignature.into()),

@@ -68,6 +68,9 @@ metrics! {
     Attempts: Count,
     /// Milliseconds that a destination took, by operation.
     AttemptDuration: Milliseconds,
+    /// Milliseconds from the arrival of an event to the completion of a job of it, by provider and account. Each is a
+    /// completion, so that the number of values counts them.
+    CompletionDuration: Milliseconds,
     /// Jobs given to a person, by reason.
     JobsToReview: Count,
     /// Jobs that wait for their operation to be resumed.
@@ -110,6 +113,8 @@ metrics! {
 pub enum Dimension {
     /// The provider's profile.
     Provider,
+    /// The connection, together with its provider.
+    Account,
     /// What came of it.
     Outcome,
     /// The place of a secret in its list, up to a bound.
@@ -127,6 +132,7 @@ impl Dimension {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Provider => "Provider",
+            Self::Account => "Account",
             Self::Outcome => "Outcome",
             Self::Secret => "Secret",
             Self::Operation => "Operation",
