@@ -23,7 +23,8 @@ from pathlib import Path
 from guide import local_environment, next_steps, stack_environment
 from process import choose_port, crash_function, start, stop
 from stack import (
-    STACK, check_prerequisites, client, deploy, make_concurrency_a_number, stack_outputs, write_env,
+    STACK, check_prerequisites, client, deploy, make_concurrency_a_number, stack_outputs,
+    switch_on_what_was_passed_over, write_env,
 )
 from state import FUNCTIONS, ROOT, TOOLS, Failure, State, clean_environment, shown, write_atomically
 
@@ -62,6 +63,7 @@ def up(state: State, arguments: argparse.Namespace) -> None:
         began = time.monotonic()
         deploy(state, endpoint)
         make_concurrency_a_number(endpoint)
+        switch_on_what_was_passed_over(endpoint)
         values = write_env(state, {"pid": process.pid, "endpoint": endpoint}, stack_outputs(endpoint))
         if arguments.keep:
             write_atomically(state.kept_port, str(port))

@@ -60,6 +60,18 @@ def make_concurrency_a_number(endpoint: str) -> None:
             mappings.update_event_source_mapping(UUID=mapping["UUID"], ScalingConfig={"MaximumConcurrency": int(limit)})
 
 
+def switch_on_what_was_passed_over(endpoint: str) -> None:
+    """The local CloudFormation makes the table without the time to live and the recovery of the template."""
+    table = described(client("cloudformation", endpoint), STACK)["TableName"]
+    dynamodb = client("dynamodb", endpoint)
+    expires = dynamodb.describe_time_to_live(TableName=table)["TimeToLiveDescription"]
+    if expires["TimeToLiveStatus"] != "ENABLED":
+        dynamodb.update_time_to_live(
+            TableName=table, TimeToLiveSpecification={"Enabled": True, "AttributeName": "expires_at"})
+    dynamodb.update_continuous_backups(
+        TableName=table, PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True})
+
+
 def described(cloudformation, stack: str) -> dict[str, str]:
     """The outputs of a stack."""
     outputs = cloudformation.describe_stacks(StackName=stack)["Stacks"][0].get("Outputs", [])

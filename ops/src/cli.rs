@@ -14,6 +14,7 @@ use crate::apply::{self, ApplyArgs};
 use crate::cleanup::{self, CleanupArgs};
 use crate::decode::{self, DecodeArgs};
 use crate::dlq::{self, DlqDrainArgs, DlqListArgs, DlqShowArgs};
+use crate::doctor::{self, DoctorArgs};
 use crate::erase::{self, EraseArgs};
 use crate::export::{self, ExportArgs};
 use crate::failure::{Answer, Failure, Trouble};
@@ -23,6 +24,7 @@ use crate::pauses::{self, PauseArgs, PausesListArgs, ResumeArgs};
 use crate::providers::{self, ProvidersArgs};
 use crate::rebuild::{self, RebuildArgs};
 use crate::receipts::{self, ListArgs, ShowArgs, TimelineArgs};
+use crate::rehearse::{self, RehearseArgs};
 use crate::sandbox::{self, SandboxArgs};
 use crate::send::{self, SendArgs};
 use crate::stats::{self, StatsArgs};
@@ -134,7 +136,9 @@ enum Command {
     Rebuild(RebuildArgs),
     Erase(EraseArgs),
     Cleanup(CleanupArgs),
+    Doctor(DoctorArgs),
     Sandbox(SandboxArgs),
+    Rehearse(RehearseArgs),
     /// Print a completion script for a shell
     #[command(after_help = "Example: hookbox completions zsh > ~/.zfunc/_hookbox")]
     Completions {
@@ -256,6 +260,11 @@ async fn run(cli: Cli) -> Result<Answer, Failure> {
         }
         Command::Erase(args) => erase::run(&args, surroundings(&clock), &mut terminal).await,
         Command::Cleanup(args) => cleanup::run(&args, clock, &mut terminal).await,
+        Command::Doctor(args) => doctor::run(&args, clock, &mut terminal).await,
+        Command::Rehearse(args) => {
+            let sleep = SharedAsyncSleep::new(TokioSleep::new());
+            rehearse::run(&args, clock, &SystemRandom, sleep, &mut terminal).await
+        }
         Command::Sandbox(args) => sandbox::run(args, clock, SharedAsyncSleep::new(TokioSleep::new()), terminal).await,
         Command::Completions { shell } => {
             let mut script = Vec::new();
@@ -369,7 +378,9 @@ mod tests {
             &["rebuild"],
             &["erase"],
             &["cleanup"],
+            &["doctor"],
             &["sandbox"],
+            &["rehearse"],
         ] {
             let found = path.iter().fold(&mut command, |command, name| command.find_subcommand_mut(name).unwrap());
             help = format!("{help}\n--- {}\n{}", path.join(" "), found.render_long_help());

@@ -58,6 +58,16 @@ impl Trouble {
         self.advice.push(advice.into());
         self
     }
+
+    /// Why it failed.
+    pub fn why(&self) -> &str {
+        &self.why
+    }
+
+    /// What a person can do about it.
+    pub fn advice(&self) -> &[String] {
+        &self.advice
+    }
 }
 
 impl fmt::Display for Trouble {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::local_aws::LocalAws;
 
 /// The command's binary, which is built beside this test.
-fn binary() -> PathBuf {
+pub(crate) fn binary() -> PathBuf {
     let test = std::env::current_exe().expect("this test's own path");
     let debug = test.parent().and_then(Path::parent).expect("target/debug/deps/…");
     debug.join("hookbox")
@@ -28,6 +28,21 @@ pub(crate) fn hookbox(aws: &LocalAws, arguments: &[&str]) -> (i32, Value) {
     let code = output.status.code().unwrap_or(-1);
     assert!(matches!(code, 0 | 1), "hookbox {arguments:?} ended with {code}: {complained}");
     (code, serde_json::from_str(&said).unwrap_or(Value::Null))
+}
+
+/// Runs a command that prints something for people or files; gives that.
+pub(crate) fn printed(aws: &LocalAws, arguments: &[&str]) -> String {
+    let output = command(aws, arguments).output().expect("target/debug/hookbox runs");
+    assert!(output.status.success(), "hookbox {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// Runs the command to whatever end it comes; gives its exit code, standard output, parsed, and standard error.
+pub(crate) fn ended(aws: &LocalAws, arguments: &[&str]) -> (i32, Value, String) {
+    let output = command(aws, arguments).args(["--output", "json"]).output().expect("target/debug/hookbox runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    let complained = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code().unwrap_or(-1), serde_json::from_str(&said).unwrap_or(Value::Null), complained)
 }
 
 /// Runs the command, which the state of things does not allow; gives what it says about that.

@@ -6,6 +6,7 @@ mod events;
 mod guarantees;
 mod layering;
 mod template;
+mod policies;
 
 mod harness;
 mod known_faults;
@@ -22,3 +23,4 @@ mod stream_off;
 mod restart;
 mod crashes;
 mod people;
+mod doctor;

@@ -18,9 +18,9 @@ const SHORT_TIMEOUT_SECONDS: u64 = 30;
 /// Just above the longest lease then (the timeout and a margin of 15 s), so that the message of a killed worker comes
 /// back while the test watches instead of after six minutes.
 const SHORT_VISIBILITY_SECONDS: u64 = 50;
-const SECRET: &str = "whsec_ZW5kLXRvLWVuZC10ZXN0LXNlY3JldA==";
-const SECRET_NAME: &str = "/hookbox/e2e/provider";
-const SIGNING_NAME: &str = "/hookbox/e2e/signing";
+pub(crate) const SECRET: &str = "whsec_ZW5kLXRvLWVuZC10ZXN0LXNlY3JldA==";
+pub(crate) const SECRET_NAME: &str = "/hookbox/e2e/provider";
+pub(crate) const SIGNING_NAME: &str = "/hookbox/e2e/signing";
 /// How long anything may take that happens by itself: the sweeper comes once a minute.
 const PATIENCE: Duration = Duration::from_secs(300);
 

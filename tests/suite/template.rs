@@ -5,16 +5,17 @@ use std::collections::BTreeMap;
 use hookbox_core::key::Shards;
 use hookbox_core::limits;
 use hookbox_ledger::table;
+use hookbox_ops::doctor::expected;
 use serde_json::Value;
 
-fn template() -> Value {
+pub(crate) fn template() -> Value {
     let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../template.yaml")).expect("readable");
     // As CloudFormation reads it: `N` is DynamoDB's number, not a `no`.
     let options = serde_saphyr::options! { strict_booleans: true };
     serde_saphyr::from_str_with_options(&text, options).expect("YAML")
 }
 
-fn properties(resource: &str) -> Value {
+pub(crate) fn properties(resource: &str) -> Value {
     template()["Resources"][resource]["Properties"].clone()
 }
 
@@ -82,6 +83,60 @@ fn the_schedule_never_retries() {
     let schedule = &properties("SweeperFunction")["Events"]["EveryMinute"]["Properties"];
     assert_eq!(schedule["ScheduleExpression"], "rate(1 minute)");
     assert_eq!(schedule["RetryPolicy"]["MaximumRetryAttempts"], 0);
+}
+
+/// `hookbox doctor` compares what is deployed with these.
+#[test]
+fn what_the_doctor_expects_is_what_the_template_deploys() {
+    let source = &properties("DispatcherFunction")["Events"]["Jobs"]["Properties"];
+    assert_eq!(source["FilterCriteria"]["Filters"][0]["Pattern"], expected::STREAM_FILTER);
+    assert_eq!(source["MaximumRetryAttempts"], expected::STREAM_RETRIES);
+    assert_eq!(source["MaximumRecordAgeInSeconds"], expected::STREAM_MAX_AGE.as_secs());
+    assert!(
+        source["DestinationConfig"]["OnFailure"]["Destination"].is_array() || !source["DestinationConfig"].is_null()
+    );
+    assert_eq!(
+        properties("SweeperFunction")["Events"]["EveryMinute"]["Properties"]["ScheduleExpression"],
+        expected::SWEEP_RATE
+    );
+    for queue in ["WorkQueue", "DeadLetterQueue", "StreamFailureQueue"] {
+        assert_eq!(properties(queue)["MessageRetentionPeriod"], expected::QUEUE_RETENTION.as_secs(), "{queue}");
+        assert_eq!(properties(queue)["SqsManagedSseEnabled"], true, "{queue}");
+    }
+    assert_eq!(properties("WorkQueue")["RedrivePolicy"]["maxReceiveCount"], limits::MAX_RECEIVES);
+    assert_eq!(properties("WorkQueue")["VisibilityTimeout"], limits::WORK_QUEUE_VISIBILITY.as_secs());
+    assert_eq!(properties("WorkerFunction")["Timeout"], limits::WORKER_TIMEOUT.as_secs());
+    assert!(properties("SweeperFunction")["Timeout"].as_u64() < Some(60));
+    let table = properties("Table");
+    assert_eq!((&table["BillingMode"], &table["DeletionProtectionEnabled"]), (&"PAY_PER_REQUEST".into(), &true.into()));
+    assert_eq!(template()["Outputs"]["Version"]["Value"], env!("CARGO_PKG_VERSION"));
+    let global = &template()["Globals"]["Function"]["Environment"]["Variables"];
+    for (function, names) in expected::VARIABLES {
+        let resource = format!("{}{}Function", function[..1].to_uppercase(), &function[1..]);
+        let own = &properties(&resource)["Environment"]["Variables"];
+        for name in names {
+            assert!(!global[name].is_null() || !own[name].is_null(), "{function} reads {name}");
+        }
+    }
+}
+
+/// Two stacks of one account would otherwise ask for one schedule.
+#[test]
+fn nothing_has_a_name_that_another_stack_would_have_too() {
+    assert_eq!(properties("SweeperFunction")["Events"]["EveryMinute"]["Properties"]["OmitName"], true);
+    let template = template();
+    for (name, resource) in template["Resources"].as_object().expect("resources") {
+        let properties = resource["Properties"].as_object().expect("properties");
+        let names = properties.iter().filter(|(key, _)| {
+            let named =
+                ["Name", "LogGroupName", "QueueName", "TableName", "FunctionName", "RoleName", "ManagedPolicyName"];
+            named.contains(&key.as_str()) && resource["Type"] != "AWS::Lambda::Permission"
+        });
+        for (key, value) in names {
+            let value = value.to_string();
+            assert!(value.contains("AWS::StackName"), "{name} has the {key} {value}");
+        }
+    }
 }
 
 #[test]

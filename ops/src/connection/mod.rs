@@ -125,8 +125,7 @@ impl AwsArgs {
 
     /// A reader of secrets.
     pub async fn secrets(&self, clock: Arc<dyn Clock>) -> SecretReader {
-        let aws = self.connect().await;
-        SecretReader::at(Secrets::new(&aws.config, clock), aws.place())
+        self.connect().await.secrets(clock)
     }
 }
 
@@ -141,10 +140,7 @@ impl TableArgs {
                     .advise(format!("the stack's output `ShardCount`: a power of two from 1 to {MAX_SHARDS}")),
             )
         })?;
-        let aws = self.aws.connect().await;
-        let place = aws.place().ok_or_else(|| no_region(&attempted))?;
-        let ledger = Ledger::new(&aws.config, &self.table, shards, Arc::new(SystemRandom));
-        Ok(Table::new(ledger, &self.table, &place))
+        self.aws.connect().await.table(&self.table, shards)
     }
 }
 
@@ -152,6 +148,23 @@ impl Aws {
     /// A way of the caller's own; `endpoint` is the address of a local AWS.
     pub fn of(config: SdkConfig, endpoint: Option<String>) -> Self {
         Self { config, endpoint }
+    }
+
+    /// The ledger on the table of this name, whose indexes are spread over `shards`; nothing is asked for yet.
+    pub fn table(&self, name: &str, shards: Shards) -> Result<Table, Failure> {
+        let place = self.place().ok_or_else(|| no_region(&format!("use the table `{name}`")))?;
+        let ledger = Ledger::new(&self.config, name, shards, Arc::new(SystemRandom));
+        Ok(Table::new(ledger, name, &place))
+    }
+
+    /// A reader of secrets.
+    pub fn secrets(&self, clock: Arc<dyn Clock>) -> SecretReader {
+        SecretReader::at(Secrets::new(&self.config, clock), self.place())
+    }
+
+    /// Where it leads, for people; what is attempted there takes a region.
+    pub fn located(&self, attempted: &str) -> Result<String, Failure> {
+        self.place().ok_or_else(|| no_region(attempted))
     }
 
     /// The queue at this address; nothing is asked for yet.
@@ -225,11 +238,14 @@ impl Table {
         let Self { name, place, .. } = self;
         let trouble = |why: String| Trouble::new(format!("{attempted} (table `{name}` {place})"), why);
         Failure::CouldNotLook(match error {
-            LedgerError::Refused { code, .. } => match code.as_str() {
+            LedgerError::Refused { code, action, .. } => match code.as_str() {
                 "ResourceNotFoundException" => trouble("there is no such table, or it lacks an index".to_owned())
                     .advise("the stack's output `TableName` names it: --table or HOOKBOX_TABLE")
                     .advise("check account and region: --profile, --region"),
-                "AccessDeniedException" => trouble(chain(error)).advise("a role that may use this table"),
+                code if is_a_refusal(code) => {
+                    let action = action.as_deref().unwrap_or("what was attempted");
+                    trouble(chain(error)).advise(format!("a role that allows {action} on this table and its indexes"))
+                }
                 _ if is_about_credentials(code) => trouble(chain(error)).advise(CREDENTIALS),
                 _ => trouble(chain(error)),
             },
@@ -267,9 +283,8 @@ impl NamedQueue {
                     "the stack's output `DeadLetterQueueUrl`: --dead-letter-queue-url or HOOKBOX_DEAD_LETTER_QUEUE_URL",
                 )
                 .advise("check account and region: --profile, --region"),
-            QueueError::Denied { .. } => trouble.advise(
-                "a role with sqs:ReceiveMessage, sqs:ChangeMessageVisibility and, to drain it, sqs:DeleteMessage on this queue",
-            ),
+            QueueError::Denied { code, .. } if is_about_credentials(code) => trouble.advise(CREDENTIALS),
+            QueueError::Denied { action, .. } => trouble.advise(format!("a role that allows {action} on this queue")),
             QueueError::Refused { code } if is_about_credentials(code) => trouble.advise(CREDENTIALS),
             _ => reach(&because, &why, &self.place),
         })
@@ -315,6 +330,28 @@ mod tests {
 
     fn reached(why: &str, place: &str) -> String {
         reach(&|why| Trouble::new("read the table", why), why, place).to_string()
+    }
+
+    /// A table and a queue that the caller may do nothing with.
+    #[tokio::test]
+    async fn what_is_denied_is_answered_with_the_iam_action_of_what_was_attempted() {
+        let config = hookbox_ledger::test_support::TestTable::start().await.config();
+        let aws = Aws::of(config, None);
+        let table = aws.table("hookbox", Shards::new(4).unwrap()).unwrap();
+        let denied = |action: Option<&str>| LedgerError::Refused {
+            code: "AccessDeniedException".to_owned(),
+            action: action.map(str::to_owned),
+            source: "User: jane is not authorized to perform: dynamodb:UpdateItem".into(),
+        };
+        let queue = aws.queue("https://sqs.eu-central-1.amazonaws.com/1/dead").unwrap();
+        let of_queue = |code: &str| QueueError::Denied { code: code.to_owned(), action: "sqs:DeleteMessage" };
+        let said = [
+            table.failure("replay the job", &denied(Some("dynamodb:UpdateItem"))).to_string(),
+            table.failure("replay the job", &denied(None)).to_string(),
+            queue.failure("delete a message", &of_queue("AccessDenied")).to_string(),
+            queue.failure("delete a message", &of_queue("InvalidClientTokenId")).to_string(),
+        ];
+        insta::assert_snapshot!(said.join("\n"));
     }
 
     #[test]

@@ -36,6 +36,13 @@ impl Verifier {
         })
     }
 
+    /// The headers with which the worker would sign this body under this id.
+    pub(crate) fn sign(&self, id: &str, body: &[u8], now: Timestamp) -> Result<Vec<(String, String)>, String> {
+        let request = Request { method: "POST", path_token: None, url: None, query: None, headers: &[], body };
+        let signed = self.profile.sign(&request, Some(id), &self.secret, now);
+        signed.map(|signed| signed.headers).map_err(|error| error.to_string())
+    }
+
     /// Whether the call is signed; the error says why not.
     pub(super) fn verify(&self, parts: &Parts, body: &[u8], now: Timestamp) -> Result<(), String> {
         let headers: Vec<(String, String)> = parts

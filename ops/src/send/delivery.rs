@@ -121,13 +121,34 @@ impl Signer {
 
     /// Signs the draft as of now and sends it.
     pub async fn send(&self, draft: &Draft, client: &reqwest::Client) -> Result<Outcome, Failure> {
-        let signed = self.sign(draft)?;
+        let mut signed = self.sign(draft)?;
+        let body = signed.body.take().unwrap_or_else(|| draft.body.clone());
+        self.post(draft, signed, body, client).await
+    }
+
+    /// Signs the draft and sends another body with that signature, as a forger would.
+    pub(crate) async fn send_forged(
+        &self,
+        draft: &Draft,
+        body: Vec<u8>,
+        client: &reqwest::Client,
+    ) -> Result<Outcome, Failure> {
+        self.post(draft, self.sign(draft)?, body, client).await
+    }
+
+    async fn post(
+        &self,
+        draft: &Draft,
+        signed: Signed,
+        body: Vec<u8>,
+        client: &reqwest::Client,
+    ) -> Result<Outcome, Failure> {
         let mut url = self.address.clone();
         if let (Some(token), Ok(mut path)) = (&signed.path_token, url.path_segments_mut()) {
             path.push(token);
         }
         url.set_query(signed.query.as_deref());
-        let mut request = client.post(url).body(signed.body.unwrap_or_else(|| draft.body.clone()));
+        let mut request = client.post(url).body(body);
         for (name, value) in draft.headers.iter().chain(&signed.headers) {
             request = request.header(name, value);
         }

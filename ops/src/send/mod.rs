@@ -170,6 +170,14 @@ fn draft(args: &SendArgs, signer: &Signer, now: Timestamp) -> Result<Draft, Fail
     Ok(draft)
 }
 
+/// What calls are made with.
+pub(crate) fn client() -> Result<reqwest::Client, Failure> {
+    // Another part of the process may have chosen already, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).timeout(ANSWER_TIMEOUT).build();
+    client.map_err(|error| Failure::CouldNotLook(Trouble::new("prepare the connection", chain(&error))))
+}
+
 /// Sends the draft `times` times, each freshly signed, and collects the answers in the order of sending.
 pub async fn deliver(
     signer: &Signer,
@@ -178,11 +186,7 @@ pub async fn deliver(
     concurrent: bool,
     terminal: &mut Terminal,
 ) -> Result<Summary, Failure> {
-    // Another part of the process may have chosen already, which is as good.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).timeout(ANSWER_TIMEOUT).build();
-    let client =
-        client.map_err(|error| Failure::CouldNotLook(Trouble::new("prepare the connection", chain(&error))))?;
+    let client = client()?;
     let at_once = if concurrent { MAX_AT_ONCE } else { 1 };
     let mut answers = stream::iter(0..times).map(|_| signer.send(draft, &client)).buffered(at_once);
     let mut outcomes = Vec::new();

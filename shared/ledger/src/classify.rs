@@ -5,6 +5,9 @@ use std::error::Error;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::operation::batch_get_item::BatchGetItemError;
 use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
+use aws_sdk_dynamodb::operation::describe_continuous_backups::DescribeContinuousBackupsError;
+use aws_sdk_dynamodb::operation::describe_table::DescribeTableError;
+use aws_sdk_dynamodb::operation::describe_time_to_live::DescribeTimeToLiveError;
 use aws_sdk_dynamodb::operation::get_item::GetItemError;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::query::QueryError;
@@ -54,19 +57,37 @@ impl Failure {
 
 /// Errors of operations that may fail on a condition.
 pub(crate) trait Classify: ProvideErrorMetadata + Error + Send + Sync + Sized + 'static {
+    /// The IAM action that the operation takes, or all that it may take.
+    const ACTION: &'static str;
+
     /// The failed condition, or the error as it was.
     fn condition(self) -> Result<Failure, Self> {
         Err(self)
     }
 }
 
-impl Classify for QueryError {}
-impl Classify for GetItemError {}
-impl Classify for BatchGetItemError {}
+macro_rules! look {
+    ($($error:ident: $action:literal),+) => {
+        $(impl Classify for $error {
+            const ACTION: &'static str = concat!("dynamodb:", $action);
+        })+
+    };
+}
+
+look!(
+    QueryError: "Query",
+    GetItemError: "GetItem",
+    BatchGetItemError: "BatchGetItem",
+    DescribeTableError: "DescribeTable",
+    DescribeTimeToLiveError: "DescribeTimeToLive",
+    DescribeContinuousBackupsError: "DescribeContinuousBackups"
+);
 
 macro_rules! single_write {
-    ($($error:ident),+) => {
+    ($($error:ident: $action:literal),+) => {
         $(impl Classify for $error {
+            const ACTION: &'static str = concat!("dynamodb:", $action);
+
             fn condition(self) -> Result<Failure, Self> {
                 match self {
                     Self::ConditionalCheckFailedException(failed) => Ok(Failure::Condition(shown(failed.item))),
@@ -77,9 +98,14 @@ macro_rules! single_write {
     };
 }
 
-single_write!(UpdateItemError, PutItemError, DeleteItemError);
+single_write!(UpdateItemError: "UpdateItem", PutItemError: "PutItem", DeleteItemError: "DeleteItem");
 
 impl Classify for TransactWriteItemsError {
+    /// A transaction has no action of its own, it takes those of its parts. DynamoDB names the one that is missing; these
+    /// are for an answer that does not.
+    const ACTION: &'static str =
+        "dynamodb:PutItem, dynamodb:UpdateItem, dynamodb:DeleteItem and dynamodb:ConditionCheckItem";
+
     fn condition(self) -> Result<Failure, Self> {
         match self {
             Self::TransactionCanceledException(cancelled) => {
@@ -135,7 +161,7 @@ pub(crate) fn failure<E: Classify>(error: SdkError<E, HttpResponse>) -> Failure 
             }
         }
         SdkError::ConstructionFailure(_) => {
-            Failure::Error(LedgerError::Refused { code: "client".to_owned(), source: source(error) })
+            Failure::Error(LedgerError::Refused { code: "client".to_owned(), action: None, source: source(error) })
         }
         other => Failure::Error(LedgerError::Unavailable { source: source(other) }),
     }
@@ -146,7 +172,7 @@ fn source<E: Classify>(error: SdkError<E, HttpResponse>) -> Box<dyn Error + Send
     error.into_source().unwrap_or_else(|_| "the client failed".into())
 }
 
-fn of_service(error: impl Classify) -> LedgerError {
+fn of_service<E: Classify>(error: E) -> LedgerError {
     let code = error.code().unwrap_or_default().to_owned();
     match code.as_str() {
         "TransactionConflictException" | "TransactionInProgressException" | "ReplicatedWriteConflictException" => {
@@ -161,13 +187,27 @@ fn of_service(error: impl Classify) -> LedgerError {
         "ExpiredTokenException" | "" => LedgerError::Unavailable { source: Box::new(error) },
         _ => match too_large(error.message().unwrap_or_default()) {
             Some(too_large) => too_large,
-            None => LedgerError::Refused { code, source: Box::new(error) },
+            None => {
+                let action = missing_action(error.message().unwrap_or_default()).unwrap_or(E::ACTION);
+                LedgerError::Refused { code, action: Some(action.to_owned()), source: Box::new(error) }
+            }
         },
     }
 }
 
+/// The action of "… is not authorized to perform: dynamodb:PutItem on resource: …". Of a transaction, or of the index of a
+/// table, nobody but DynamoDB knows which it was.
+fn missing_action(message: &str) -> Option<&str> {
+    let named = message.split_once("not authorized to perform: ")?.1.split(' ').next()?;
+    named.starts_with("dynamodb:").then_some(named)
+}
+
 fn refusal(code: &str, message: &str) -> LedgerError {
-    too_large(message).unwrap_or_else(|| LedgerError::Refused { code: code.to_owned(), source: message.into() })
+    too_large(message).unwrap_or_else(|| LedgerError::Refused {
+        code: code.to_owned(),
+        action: None,
+        source: message.into(),
+    })
 }
 
 /// DynamoDB has no code of its own for this.

@@ -75,6 +75,9 @@ pub enum LedgerError {
     Refused {
         /// DynamoDB's code, such as `AccessDeniedException`.
         code: String,
+        /// The IAM action that the request takes, such as `dynamodb:Query`, or all that it may take; `None` where nothing
+        /// was asked for yet.
+        action: Option<String>,
         /// What the client reported.
         #[source]
         source: Box<dyn Error + Send + Sync>,

@@ -50,8 +50,11 @@ impl Ledger {
                 .set_expression_attribute_names(names.names())
                 .consistent_read(true)
                 .build();
-            let keys =
-                keys.map_err(|error| LedgerError::Refused { code: "client".to_owned(), source: error.into() })?;
+            let keys = keys.map_err(|error| LedgerError::Refused {
+                code: "client".to_owned(),
+                action: None,
+                source: error.into(),
+            })?;
             let call = self.client.batch_get_item().request_items(self.table.as_ref(), keys);
             match tries.make(call.return_consumed_capacity(ReturnConsumedCapacity::Total).send()).await {
                 Ok(page) => {

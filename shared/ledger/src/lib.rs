@@ -43,6 +43,7 @@ mod move_entry;
 mod pause;
 mod rate;
 
+pub mod deployed;
 pub mod stream;
 
 #[cfg(feature = "test-support")]

@@ -163,5 +163,5 @@ fn check_size(parts: &[Write]) -> Result<(), LedgerError> {
 
 /// The SDK's builder misses a part.
 fn unbuilt(error: aws_sdk_dynamodb::error::BuildError) -> LedgerError {
-    LedgerError::Refused { code: "client".to_owned(), source: Box::new(error) }
+    LedgerError::Refused { code: "client".to_owned(), action: None, source: Box::new(error) }
 }

@@ -6,6 +6,9 @@ use std::sync::Arc;
 use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 
+/// The IAM action of sending, alone or in a batch.
+pub(crate) const SEND: &str = "sqs:SendMessage";
+
 /// What went wrong with a queue. A message that could not be sent may have been sent all the same: sending it again is
 /// harmless.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -24,10 +27,12 @@ pub enum QueueError {
     #[error("the queue does not exist")]
     NotFound,
     /// We may not use it.
-    #[error("the queue may not be used: {code}")]
+    #[error("the queue may not be used without {action}: {code}")]
     Denied {
         /// The code of SQS.
         code: String,
+        /// The IAM action that the request takes, such as `sqs:ReceiveMessage`.
+        action: &'static str,
     },
     /// SQS refuses this message: it can never be sent.
     #[error("the queue refuses the message: {code}")]
@@ -61,15 +66,16 @@ impl QueueError {
         matches!(self, Self::Throttled | Self::Unavailable { .. } | Self::Malformed { .. })
     }
 
-    pub(crate) fn of_call<E>(error: SdkError<E, HttpResponse>) -> Self
+    /// The error of a call that takes this IAM action.
+    pub(crate) fn of_call<E>(action: &'static str, error: SdkError<E, HttpResponse>) -> Self
     where
         E: ProvideErrorMetadata + Error + Send + Sync + 'static,
     {
         let status = error.raw_response().map(|answer| answer.status().as_u16());
         let code = error.code().unwrap_or("").to_owned();
-        match (Self::of_code(&code), status) {
+        match (Self::of_code(&code, action), status) {
             (Self::Refused { .. }, Some(429 | 503)) => Self::Throttled,
-            (Self::Refused { .. }, Some(403)) => Self::Denied { code },
+            (Self::Refused { .. }, Some(403)) => Self::Denied { code, action },
             (Self::Refused { .. }, Some(400..=499)) => Self::Refused { code },
             (Self::Refused { .. }, Some(200..=299)) => {
                 Self::Malformed { what: "it is not to be understood".to_owned() }
@@ -80,16 +86,16 @@ impl QueueError {
         }
     }
 
-    /// The error of one entry of a batch.
+    /// The error of one entry of a batch of messages.
     pub(crate) fn of_entry(code: &str, sender_fault: bool) -> Self {
-        match Self::of_code(code) {
+        match Self::of_code(code, SEND) {
             Self::Refused { code } if sender_fault => Self::MessageRefused { code },
             Self::Refused { code } => Self::Unavailable { source: Arc::new(ServiceFault(code)) },
             known => known,
         }
     }
 
-    fn of_code(code: &str) -> Self {
+    fn of_code(code: &str, action: &'static str) -> Self {
         match code.trim_start_matches("AWS.SimpleQueueService.") {
             "RequestThrottled"
             | "ThrottlingException"
@@ -98,8 +104,9 @@ impl QueueError {
             | "KmsThrottled"
             | "KMS.ThrottlingException" => Self::Throttled,
             "QueueDoesNotExist" | "NonExistentQueue" => Self::NotFound,
-            "AccessDenied" | "AccessDeniedException" | "KmsAccessDenied" | "KMS.AccessDeniedException" => {
-                Self::Denied { code: code.to_owned() }
+            "AccessDenied" | "AccessDeniedException" => Self::Denied { code: code.to_owned(), action },
+            "KmsAccessDenied" | "KMS.AccessDeniedException" => {
+                Self::Denied { code: code.to_owned(), action: "kms:Decrypt and kms:GenerateDataKey" }
             }
             "MessageNotInflight" | "ReceiptHandleIsInvalid" => Self::NotHeld,
             "InvalidMessageContents" => Self::MessageRefused { code: code.to_owned() },

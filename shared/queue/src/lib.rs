@@ -6,10 +6,12 @@
 pub mod error;
 pub mod message;
 pub mod queue;
+pub mod deployed;
 
 #[cfg(feature = "test-support")]
 pub mod test_support;
 
+pub use deployed::{DeployedQueue, Redrive};
 pub use error::QueueError;
 pub use message::{Message, MessageError};
 pub use queue::{Body, Depth, Handle, Queue, Received};

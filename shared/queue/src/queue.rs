@@ -19,8 +19,15 @@ use hookbox_core::key::JobKey;
 use hookbox_core::limits::{MAX_QUEUE_DELAY, MAX_VISIBILITY};
 use hookbox_core::time::Timestamp;
 
-use crate::error::QueueError;
+use crate::deployed::DeployedQueue;
+use crate::error::{QueueError, SEND};
 use crate::message::{Message, MessageError};
+
+/// IAM actions of the calls that send nothing.
+const GET_ATTRIBUTES: &str = "sqs:GetQueueAttributes";
+const RECEIVE: &str = "sqs:ReceiveMessage";
+const DELETE: &str = "sqs:DeleteMessage";
+const RELEASE: &str = "sqs:ChangeMessageVisibility";
 
 /// The most messages of one call (SQS service quota).
 const MAX_BATCH: usize = 10;
@@ -43,6 +50,23 @@ pub struct Depth {
     pub in_flight: u64,
     /// Not yet to be received.
     pub delayed: u64,
+}
+
+impl Depth {
+    /// From the attributes of a queue.
+    pub(crate) fn of(attributes: &HashMap<QueueAttributeName, String>) -> Result<Self, QueueError> {
+        let number = |name: QueueAttributeName| {
+            attributes
+                .get(&name)
+                .and_then(|text| text.parse().ok())
+                .ok_or_else(|| QueueError::Malformed { what: format!("{name} is missing or no number") })
+        };
+        Ok(Self {
+            visible: number(QueueAttributeName::ApproximateNumberOfMessages)?,
+            in_flight: number(QueueAttributeName::ApproximateNumberOfMessagesNotVisible)?,
+            delayed: number(QueueAttributeName::ApproximateNumberOfMessagesDelayed)?,
+        })
+    }
 }
 
 /// A received message.
@@ -101,7 +125,12 @@ impl Queue {
         let body = Message::wake_up(key.clone()).to_json();
         for pause in PAUSES.into_iter().map(Some).chain([None]) {
             let call = self.client.send_message().queue_url(&self.url).message_body(&body);
-            match call.delay_seconds(delay_seconds(delay)).send().await.map_err(QueueError::of_call) {
+            match call
+                .delay_seconds(delay_seconds(delay))
+                .send()
+                .await
+                .map_err(|error| QueueError::of_call(SEND, error))
+            {
                 Ok(_) => return Ok(()),
                 Err(error) => match pause.filter(|_| error.is_transient()) {
                     Some(pause) => self.rest(pause).await,
@@ -129,7 +158,8 @@ impl Queue {
     async fn send_ten(&self, ten: &[Message], results: &mut [Result<(), QueueError>]) -> bool {
         for pause in PAUSES.into_iter().map(Some).chain([None]) {
             let call = self.client.send_message_batch().queue_url(&self.url);
-            let answer = call.set_entries(Some(entries(ten, results))).send().await.map_err(QueueError::of_call);
+            let answer = call.set_entries(Some(entries(ten, results))).send().await;
+            let answer = answer.map_err(|error| QueueError::of_call(SEND, error));
             let works = matches!(answer, Ok(_) | Err(QueueError::MessageRefused { .. }));
             let mut outcomes = answer.map(outcomes);
             for (i, result) in results.iter_mut().enumerate().filter(|(_, result)| is_open(result)) {
@@ -154,13 +184,16 @@ impl Queue {
             QueueAttributeName::ApproximateNumberOfMessagesDelayed,
         ];
         let call = self.client.get_queue_attributes().queue_url(&self.url);
-        let answer = call.set_attribute_names(Some(NAMES.to_vec())).send().await.map_err(QueueError::of_call)?;
-        let [visible, in_flight, delayed] = NAMES.map(|name| {
-            let text = answer.attributes().and_then(|attributes| attributes.get(&name));
-            text.and_then(|text| text.parse().ok())
-                .ok_or_else(|| QueueError::Malformed { what: format!("{name} is missing or no number") })
-        });
-        Ok(Depth { visible: visible?, in_flight: in_flight?, delayed: delayed? })
+        let answer = call.set_attribute_names(Some(NAMES.to_vec())).send().await;
+        let answer = answer.map_err(|error| QueueError::of_call(GET_ATTRIBUTES, error))?;
+        Depth::of(&answer.attributes.unwrap_or_default())
+    }
+
+    /// How the queue is set up, and how many messages it holds.
+    pub async fn deployed(&self) -> Result<DeployedQueue, QueueError> {
+        let call = self.client.get_queue_attributes().queue_url(&self.url).attribute_names(QueueAttributeName::All);
+        let answer = call.send().await.map_err(|error| QueueError::of_call(GET_ATTRIBUTES, error))?;
+        DeployedQueue::of(&answer.attributes.unwrap_or_default())
     }
 
     /// Receives up to `max` messages, at most ten, without waiting for any. Others do not see them for `visibility`, or
@@ -176,7 +209,7 @@ impl Queue {
             .wait_time_seconds(0)
             .message_system_attribute_names(MessageSystemAttributeName::SentTimestamp)
             .message_system_attribute_names(MessageSystemAttributeName::ApproximateReceiveCount);
-        let answer = call.send().await.map_err(QueueError::of_call)?;
+        let answer = call.send().await.map_err(|error| QueueError::of_call(RECEIVE, error))?;
         answer.messages.unwrap_or_default().into_iter().map(received).collect()
     }
 
@@ -184,13 +217,13 @@ impl Queue {
     /// so, and whoever took longer than the visibility must not rely on the deletion.
     pub async fn delete(&self, handle: &Handle) -> Result<(), QueueError> {
         let call = self.client.delete_message().queue_url(&self.url).receipt_handle(&handle.0);
-        call.send().await.map(drop).map_err(of_receive)
+        call.send().await.map(drop).map_err(|error| of_receive(DELETE, error))
     }
 
     /// Gives a received message back, so that it can be received at once. One that is not held any more is back already.
     pub async fn release(&self, handle: &Handle) -> Result<(), QueueError> {
         let call = self.client.change_message_visibility().queue_url(&self.url).receipt_handle(&handle.0);
-        match call.visibility_timeout(0).send().await.map_err(of_receive) {
+        match call.visibility_timeout(0).send().await.map_err(|error| of_receive(RELEASE, error)) {
             Ok(_) | Err(QueueError::NotHeld) => Ok(()),
             Err(error) => Err(error),
         }
@@ -204,11 +237,11 @@ impl Queue {
 }
 
 /// The error of a call that names a receive: SQS has no code of its own for one that is over.
-fn of_receive<E>(error: SdkError<E, HttpResponse>) -> QueueError
+fn of_receive<E>(action: &'static str, error: SdkError<E, HttpResponse>) -> QueueError
 where
     E: ProvideErrorMetadata + Error + Send + Sync + 'static,
 {
-    match QueueError::of_call(error) {
+    match QueueError::of_call(action, error) {
         QueueError::Refused { code } if code.starts_with("InvalidParameterValue") => QueueError::NotHeld,
         error => error,
     }

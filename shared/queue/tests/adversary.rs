@@ -9,7 +9,7 @@ use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_sdk_sqs::config::{AsyncSleep, BehaviorVersion, Region, Sleep, StalledStreamProtectionConfig};
 use aws_types::SdkConfig;
 use hookbox_core::key::JobKey;
-use hookbox_queue::{Depth, Message, MessageError, Queue, QueueError};
+use hookbox_queue::{DeployedQueue, Depth, Message, MessageError, Queue, QueueError, Redrive};
 use serde_json::{Value, json};
 use wiremock::matchers::method;
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
@@ -266,6 +266,74 @@ async fn one_foreign_message_does_not_hide_the_others() {
     let calls = sqs.calls();
     assert_eq!((&calls[1]["ReceiptHandle"], &calls[1]["VisibilityTimeout"]), (&json!("h1"), &json!(0)));
     assert_eq!(calls[2]["ReceiptHandle"], "h2");
+}
+
+#[tokio::test]
+async fn what_is_denied_names_the_iam_action_that_it_takes() {
+    let sqs = Sqs::answering(|n, _| match n {
+        1 => ResponseTemplate::new(200).set_body_json(json!({"Messages": [
+            {"MessageId": "m1", "ReceiptHandle": "h1", "Body": "card 4111"},
+        ]})),
+        _ => refusal(403, "AccessDenied"),
+    })
+    .await;
+    let queue = &sqs.queue;
+    let handle = queue.peek(1, Duration::ZERO).await.unwrap().remove(0).handle;
+    let denied = [
+        (queue.send(&job(1), Duration::ZERO).await, "sqs:SendMessage"),
+        (queue.send_batch(&[Message::wake_up(job(1))]).await.remove(0), "sqs:SendMessage"),
+        (queue.depth().await.map(drop), "sqs:GetQueueAttributes"),
+        (queue.deployed().await.map(drop), "sqs:GetQueueAttributes"),
+        (queue.peek(1, Duration::ZERO).await.map(drop), "sqs:ReceiveMessage"),
+        (queue.delete(&handle).await, "sqs:DeleteMessage"),
+        (queue.release(&handle).await, "sqs:ChangeMessageVisibility"),
+    ];
+    for (denied, expected) in denied {
+        let error = denied.unwrap_err();
+        assert!(matches!(error, QueueError::Denied { action, .. } if action == expected), "{expected}: {error:?}");
+        assert!(error.to_string().contains(expected), "a function that logs it names it too: {error}");
+    }
+    let sqs = Sqs::answering(|_, _| refusal(400, "KmsAccessDenied")).await;
+    let error = sqs.queue.depth().await.unwrap_err();
+    assert!(matches!(error, QueueError::Denied { action, .. } if action.contains("kms:Decrypt")), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_queue_is_described_as_it_is_set_up() {
+    let depth = [("", "3"), ("NotVisible", "2"), ("Delayed", "1")];
+    let attributes = |more: Value| {
+        let mut all = more;
+        for (name, number) in depth {
+            all[format!("ApproximateNumberOfMessages{name}")] = json!(number);
+        }
+        move |_: usize, call: &Value| {
+            assert_eq!(call["AttributeNames"], json!(["All"]));
+            ResponseTemplate::new(200).set_body_json(json!({ "Attributes": all }))
+        }
+    };
+    let policy = r#"{"deadLetterTargetArn":"arn:aws:sqs:eu-west-1:1:dead","maxReceiveCount":"5"}"#;
+    let sqs = Sqs::answering(attributes(json!({
+        "QueueArn": "arn:aws:sqs:eu-west-1:1:work", "VisibilityTimeout": "360", "MessageRetentionPeriod": "1209600",
+        "RedrivePolicy": policy, "SqsManagedSseEnabled": "true",
+    })))
+    .await;
+    let depth = Depth { visible: 3, in_flight: 2, delayed: 1 };
+    let expected = DeployedQueue {
+        arn: Some("arn:aws:sqs:eu-west-1:1:work".to_owned()),
+        visibility: Some(Duration::from_secs(360)),
+        retention: Some(Duration::from_secs(14 * 24 * 3_600)),
+        redrive: Some(Redrive { target: Some("arn:aws:sqs:eu-west-1:1:dead".to_owned()), max_receives: Some(5) }),
+        encrypted: true,
+        depth,
+    };
+    assert_eq!(sqs.queue.deployed().await.unwrap(), expected);
+
+    let bare = Sqs::answering(attributes(json!({"SqsManagedSseEnabled": "false", "RedrivePolicy": ""}))).await;
+    assert_eq!(bare.queue.deployed().await.unwrap(), DeployedQueue { depth, ..DeployedQueue::default() });
+    let own_key = Sqs::answering(attributes(json!({"KmsMasterKeyId": "alias/own"}))).await;
+    assert!(own_key.queue.deployed().await.unwrap().encrypted);
+    let broken = Sqs::answering(attributes(json!({"RedrivePolicy": "5 times"}))).await;
+    assert!(matches!(broken.queue.deployed().await, Err(QueueError::Malformed { .. })));
 }
 
 #[tokio::test]

@@ -98,8 +98,11 @@ fn compress(body: &[u8]) -> Result<Vec<u8>, LedgerError> {
         compressor.include_checksum(true)?;
         compressor.compress(body)
     });
-    let compressed =
-        compressed.map_err(|error| LedgerError::Refused { code: "compression".to_owned(), source: Box::new(error) })?;
+    let compressed = compressed.map_err(|error| LedgerError::Refused {
+        code: "compression".to_owned(),
+        action: None,
+        source: Box::new(error),
+    })?;
     if compressed.len() > MAX_TRANSACTION_BYTES {
         let size = compressed.len();
         return Err(LedgerError::TooLarge { what: "compressed payload in bytes", size, limit: MAX_TRANSACTION_BYTES });

@@ -64,6 +64,7 @@ fn answer(database: &Database, operation: &str, body: &[u8]) -> Result<String, D
         "Scan" => run(body, |request| database.scan(request)),
         "CreateTable" => run(body, |request| database.create_table(request)),
         "DescribeTable" => run(body, |request| database.describe_table(request)),
+        "DescribeTimeToLive" => run(body, |request| database.describe_time_to_live(request)),
         "UpdateTimeToLive" => run(body, |request| database.update_time_to_live(request)),
         other => Err(DynoxideError::ValidationException(format!("the test engine does not know {other}"))),
     }

@@ -16,7 +16,7 @@ use super::*;
 use crate::{Held, LedgerError};
 
 /// A ledger that gets these answers first, then those of the engine.
-fn answering(world: &World, answers: &[(u16, Value)]) -> Ledger {
+pub(super) fn answering(world: &World, answers: &[(u16, Value)]) -> Ledger {
     let answers: Mutex<VecDeque<_>> = Mutex::new(answers.iter().cloned().collect());
     let config = on_the_way(&world.table.config(), move |inner, request| match answers.lock().unwrap().pop_front() {
         Some(answer) => HttpConnectorFuture::ready(Ok(response(answer))),
@@ -31,7 +31,7 @@ fn response((status, body): (u16, Value)) -> HttpResponse {
     response
 }
 
-fn error(kind: &str, message: &str) -> (u16, Value) {
+pub(super) fn error(kind: &str, message: &str) -> (u16, Value) {
     (400, json!({"__type": format!("com.amazonaws.dynamodb.v20120810#{kind}"), "message": message}))
 }
 
@@ -85,6 +85,50 @@ async fn what_is_too_large_is_told_apart_from_what_is_refused() {
         let error = ingest_after(std::slice::from_ref(&answer)).await.unwrap_err();
         assert!(matches!(&error, LedgerError::Refused { code, .. } if code == expected), "{answer:?}: {error:?}");
     }
+}
+
+/// "Which action?" is the first question of whoever may not do something.
+#[tokio::test]
+async fn what_is_refused_names_the_iam_action_that_it_takes() {
+    let world = World::new().await;
+    let (provider, account) = ("stripe".parse().unwrap(), "demo".parse().unwrap());
+    let operation = "deliver".parse().unwrap();
+    let why = "credential refused".to_owned().into();
+    let denied = error("AccessDeniedException", "not authorized");
+    let ledger = || answering(&world, std::slice::from_ref(&denied));
+    let folder = folder("evt_1", &["deliver"], START);
+    let loaded = world.committed(&["deliver"]).await;
+    let job = &loaded.jobs[0];
+    let after = claimed(job, START);
+    let pause = world.ledger.put_pause(&provider, &account, &operation, &why, START).await.unwrap();
+    let refused = [
+        (ledger().load(&loaded.id).await.map(drop), "dynamodb:Query"),
+        (ledger().integration(&provider, &account).await.map(drop), "dynamodb:GetItem"),
+        (ledger().known(&[loaded.id]).await.map(drop), "dynamodb:BatchGetItem"),
+        (ledger().put_pause(&provider, &account, &operation, &why, START).await.map(drop), "dynamodb:PutItem"),
+        (ledger().write_job(&loaded, job, &after).await, "dynamodb:UpdateItem"),
+        (ledger().delete_pause(&pause).await, "dynamodb:DeleteItem"),
+        (
+            ledger().ingest(&folder, &payload(BODY), world.soon()).await.map(drop),
+            "dynamodb:PutItem, dynamodb:UpdateItem, dynamodb:DeleteItem and dynamodb:ConditionCheckItem",
+        ),
+    ];
+    for (refused, expected) in refused {
+        let error = refused.unwrap_err();
+        assert!(
+            matches!(&error, LedgerError::Refused { action: Some(action), .. } if action == expected),
+            "{expected}: {error:?}"
+        );
+    }
+    // Of a transaction only DynamoDB knows which of its parts is not allowed.
+    let named = "User: arn:aws:sts::1:assumed-role/r/jane is not authorized to perform: dynamodb:ConditionCheckItem on \
+                 resource: arn:aws:dynamodb:eu-west-1:1:table/hookbox because no identity-based policy allows it";
+    let named = answering(&world, &[error("AccessDeniedException", named)]);
+    let error = named.ingest(&folder, &payload(BODY), world.soon()).await.unwrap_err();
+    assert!(
+        matches!(&error, LedgerError::Refused { action: Some(action), .. } if action == "dynamodb:ConditionCheckItem"),
+        "{error:?}"
+    );
 }
 
 /// A job that is there and a receipt that another transaction holds: that is no orphan, it is a race that is not over.

@@ -7,6 +7,7 @@ mod bulk;
 mod config;
 mod cost;
 mod counts;
+mod deployed;
 mod entries;
 mod erase;
 mod errors;
