@@ -53,9 +53,12 @@ def deploy(state: State, endpoint: str) -> None:
 
 
 def make_concurrency_a_number(endpoint: str) -> None:
-    """The local CloudFormation hands parameters on as text, and its queue poller then fails to compare with this one."""
+    """The local CloudFormation hands parameters on as text: its queue poller then fails to compare with the one, and a
+    strict client to read the other."""
     mappings = client("lambda", endpoint)
     for mapping in mappings.list_event_source_mappings()["EventSourceMappings"]:
+        if factor := mapping.get("ParallelizationFactor"):
+            mappings.update_event_source_mapping(UUID=mapping["UUID"], ParallelizationFactor=int(factor))
         if limit := mapping.get("ScalingConfig", {}).get("MaximumConcurrency"):
             mappings.update_event_source_mapping(UUID=mapping["UUID"], ScalingConfig={"MaximumConcurrency": int(limit)})
 

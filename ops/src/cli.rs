@@ -382,6 +382,7 @@ mod tests {
             &["doctor"],
             &["sandbox"],
             &["rehearse"],
+            &["rehearse", "config"],
         ] {
             let found = path.iter().fold(&mut command, |command, name| command.find_subcommand_mut(name).unwrap());
             help = format!("{help}\n--- {}\n{}", path.join(" "), found.render_long_help());

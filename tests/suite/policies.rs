@@ -37,7 +37,7 @@ async fn the_policies_for_people_allow_what_the_commands_ask_for_and_nothing_els
     let [first, second, _] = receipts.map(|key| key.to_string());
     let receipt = first.split(':').next().expect("a receipt").to_owned();
     let connection = ["--provider", "stripe", "--account", "demo"];
-    let looks: [&[&str]; 13] = [
+    let looks: [&[&str]; 14] = [
         &["receipts", "list", "--since", "1h"],
         &["receipts", "show", &receipt],
         &["receipts", "timeline", "--provider", "stripe", "--account", "demo", "--resource", "pi_1"],
@@ -50,6 +50,7 @@ async fn the_policies_for_people_allow_what_the_commands_ask_for_and_nothing_els
         &["stats", "--since", "1h"],
         &["tail", "--since", "1h"],
         &["export", "--since", "1h", "--payloads"],
+        &["cleanup"],
         &["doctor", "--stack", "hookbox"],
     ];
     for look in looks {

@@ -205,6 +205,8 @@ impl Aws {
             Some(code) if is_a_refusal(code) => because(why).advise(format!("a role that allows {action}")),
             Some(code) if is_about_credentials(code) => because(why).advise(CREDENTIALS),
             Some(_) => because(why),
+            None if error.raw_response().is_some() => because(format!("the answer was not understood: {why}"))
+                .advise("a newer version of this command; a local AWS may not know this call"),
             None => reach(&because, &why, &self.place().unwrap_or_default()),
         })
     }

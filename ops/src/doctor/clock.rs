@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn the_date_of_an_answer_is_read() {
         let at = parse("Tue, 01 Dec 2026 03:29:01 GMT").unwrap();
-        assert_eq!(at.to_string(), "2026-12-01T03:29:01Z");
+        assert_eq!(at.to_string(), "2026-12-01T03:29:01.000Z");
         assert_eq!(parse("yesterday"), None);
     }
 }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aws_smithy_async::rt::sleep::SharedAsyncSleep;
+use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand as _};
 use futures_util::{StreamExt as _, stream};
 use hookbox_core::integration::{Integration, SecretRef};
 use hookbox_core::job::Status;
@@ -34,35 +35,46 @@ pub use play::Played;
 pub use report::{Line, Report};
 use stage::Stage;
 
-/// Rehearse what goes wrong, on a deployed stack with a sandbox as the destination
-///
-/// Delivers signed events to the API, as a provider does, and looks at the table and the sandbox for what came of them: a
-/// storm of duplicates, conflicts, forgeries, a body that is too large, events out of order, destinations that fail, lose
-/// their answers or cannot know, and workers that die before and after their call. One line for each case says what was
-/// expected and what was seen.
-///
-/// It needs an integration that was applied for this alone: its account is `rehearsal`, or begins with `rehearsal-`, and its
-/// operations lead to a `hookbox sandbox` that both the workers and this machine reach. `hookbox rehearse config` prints it.
-/// Any other is refused before anything is sent.
-///
-/// What dies is played: while the operation is paused, the command takes the lease that a worker would take, calls the
-/// sandbox or does not, and leaves. Jobs that end in review are dismissed again. Its receipts stay for their retention.
-#[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
-pub struct RehearseArgs {
-    /// What is done instead of playing.
-    #[command(subcommand)]
-    pub command: Option<RehearseCommand>,
-    /// What is played.
-    #[command(flatten)]
-    pub play: Option<PlayArgs>,
+/// What the command line asks for.
+#[derive(Clone, Debug)]
+pub enum RehearseArgs {
+    /// The part of hookbox.toml that a rehearsal needs.
+    Config(ConfigArgs),
+    /// A rehearsal.
+    Play(Box<PlayArgs>),
 }
 
-/// What is done instead of playing.
 #[derive(Clone, Debug, clap::Subcommand)]
-pub enum RehearseCommand {
+enum RehearseCommand {
     /// Print the part of hookbox.toml that a rehearsal needs
     Config(ConfigArgs),
+}
+
+// By hand, because what playing requires is not required by the subcommand.
+impl Args for RehearseArgs {
+    fn augment_args(command: Command) -> Command {
+        let command = RehearseCommand::augment_subcommands(PlayArgs::augment_args(command));
+        command.subcommand_required(false).arg_required_else_help(false).subcommand_negates_reqs(true)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for RehearseArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        if matches.subcommand().is_some() {
+            let RehearseCommand::Config(config) = RehearseCommand::from_arg_matches(matches)?;
+            return Ok(Self::Config(config));
+        }
+        PlayArgs::from_arg_matches(matches).map(|play| Self::Play(Box::new(play)))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
 }
 
 /// What the configuration names.
@@ -85,8 +97,21 @@ pub struct ConfigArgs {
     pub signing_secret: SecretRef,
 }
 
-/// What is played, and where.
+/// Rehearse what goes wrong, on a deployed stack with a sandbox as the destination
+///
+/// Delivers signed events to the API, as a provider does, and looks at the table and the sandbox for what came of them: a
+/// storm of duplicates, conflicts, forgeries, a body that is too large, events out of order, destinations that fail, lose
+/// their answers or cannot know, and workers that die before and after their call. One line for each case says what was
+/// expected and what was seen.
+///
+/// It needs an integration that was applied for this alone: its account is `rehearsal`, or begins with `rehearsal-`, and its
+/// operations lead to a `hookbox sandbox` that both the workers and this machine reach. `hookbox rehearse config` prints it.
+/// Any other is refused before anything is sent.
+///
+/// What dies is played: while the operation is paused, the command takes the lease that a worker would take, calls the
+/// sandbox or does not, and leaves. Jobs that end in review are dismissed again. Its receipts stay for their retention.
 #[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct PlayArgs {
     /// Whose deliveries are rehearsed
     #[arg(long, default_value = "generic")]
@@ -130,16 +155,12 @@ pub async fn run(
     sleep: SharedAsyncSleep,
     terminal: &mut Terminal,
 ) -> Result<Answer, Failure> {
-    match (&args.command, &args.play) {
-        (Some(RehearseCommand::Config(config)), _) => {
+    match args {
+        RehearseArgs::Config(config) => {
             terminal.say(config.text()?.trim_end())?;
             Ok(Answer::Yes)
         }
-        (None, Some(args)) => play(args, clock, random, &sleep, terminal).await,
-        (None, None) => {
-            let trouble = Trouble::new("rehearse", "nothing says on which stack");
-            Err(Failure::Usage(trouble.advise("--table and --url, or the variables that `make env` prints")))
-        }
+        RehearseArgs::Play(args) => play(args, clock, random, &sleep, terminal).await,
     }
 }
 

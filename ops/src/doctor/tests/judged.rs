@@ -206,7 +206,7 @@ fn a_queue_that_is_gone_is_one_problem_and_what_leads_to_it_another() {
 fn alarms_say_whether_anybody_would_hear_them() {
     let alarm = |name: &str, state: &str, tells| Alarm { name: name.into(), state: state.into(), reason: None, tells };
     let judged = |alarms: Vec<Alarm>| {
-        let findings = crate::doctor::alarms::judge("hookbox", &Ok(alarms));
+        let findings = alarms::judge("hookbox", &Ok(alarms));
         findings.into_iter().map(|finding| (finding.level, finding.resource)).collect::<Vec<_>>()
     };
     assert_eq!(judged(Vec::new()), [(Level::Warning, "hookbox".to_owned())]);
@@ -233,12 +233,12 @@ fn a_variable_that_holds_a_secret_has_to_be_set_where_it_is_used() {
 #[test]
 fn gauges_are_read_from_the_sweeper_s_own_line() {
     let line = r#"{"Function":"sweeper","OpenJobs":3,"ReviewJobs":1,"OldestOpenAge":7,"_aws":{}}"#;
-    let sweep = crate::doctor::sweeper::gauges(line, 1_000).unwrap();
+    let sweep = sweeper::gauges(line, 1_000).unwrap();
     assert_eq!((sweep.open, sweep.held, sweep.review, sweep.oldest_open), (Some(3), None, Some(1), Some(secs(7))));
     for other in
         ["START RequestId: 1", r#"{"Function":"worker","OpenJobs":3}"#, r#"{"Function":"sweeper","SweepErrors":1}"#]
     {
-        assert_eq!(crate::doctor::sweeper::gauges(other, 1_000), None, "{other}");
+        assert_eq!(sweeper::gauges(other, 1_000), None, "{other}");
     }
 }
 

@@ -14,7 +14,7 @@ use hookbox_queue::{DeployedQueue, Redrive};
 use super::clock::Told;
 use super::deployment::{Deployment, Function, Stack};
 use super::expected::{STREAM_FILTER, SWEEP_RATE, VARIABLES};
-use super::finding::{Finding, Level, Unseen};
+use super::finding::{Level, Unseen};
 use super::functions::{Configuration, FunctionSeen};
 use super::queues::{QueueSeen, QueuesSeen};
 use super::secrets::{SecretRead, SecretSeen};
