@@ -302,8 +302,9 @@ mod tests {
     fn commands(page: &str) -> Vec<String> {
         let page = page.split("\\\n").map(str::trim).collect::<Vec<_>>().join(" ");
         let lines = page.lines().map(str::trim).filter(|line| line.starts_with("hookbox "));
-        // What follows two blanks says what the command does.
-        lines.map(|line| line.split("  ").next().unwrap_or_default().to_owned()).collect()
+        // What follows two blanks says what the command does, and what follows a pipe is not ours.
+        let own = |line: &str| line.split("  ").next().and_then(|line| line.split(" | ").next()).map(str::to_owned);
+        lines.filter_map(own).collect()
     }
 
     /// The words of a command as a shell gives them, with something in the place of what a reader puts in.

@@ -6,6 +6,8 @@ use std::process::ExitCode;
 
 pub use hookbox_runtime::chain;
 
+use crate::layout::harmless_lines;
+
 /// What a command that did its work has to say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
@@ -72,10 +74,11 @@ impl Trouble {
 
 impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "could not {}", self.attempted)?;
-        write!(f, "\n  why: {}", self.why.replace('\n', "\n       "))?;
+        // Names, reasons and answers in it may come from other people and from afar.
+        write!(f, "could not {}", harmless_lines(&self.attempted))?;
+        write!(f, "\n  why: {}", harmless_lines(&self.why).replace('\n', "\n       "))?;
         for advice in &self.advice {
-            write!(f, "\n  try: {}", advice.replace('\n', "\n       "))?;
+            write!(f, "\n  try: {}", harmless_lines(advice).replace('\n', "\n       "))?;
         }
         Ok(())
     }
@@ -136,6 +139,13 @@ mod tests {
           try: name the table of your stack with --table
           try: check --region
         ");
+    }
+
+    #[test]
+    fn nothing_in_trouble_moves_the_cursor() {
+        let trouble = Trouble::new("find evt_\u{1b}[2J", "two\nlines\r").advise("\u{202e}x");
+        let text = trouble.to_string();
+        assert_eq!(text, "could not find evt_\\u{1b}[2J\n  why: two\n       lines\\u{d}\n  try: \\u{202e}x");
     }
 
     #[test]

@@ -81,6 +81,11 @@ pub fn line<const N: usize>(cells: &[(Cell, usize); N], terminal: &Terminal) -> 
     painted.collect::<Vec<_>>().join("  ").trim_end().to_owned()
 }
 
+/// The text with every character spelt out that a terminal obeys instead of showing it, but for the ends of lines.
+pub(crate) fn harmless_lines(text: &str) -> String {
+    text.split('\n').map(|line| harmless(line.to_owned())).collect::<Vec<_>>().join("\n")
+}
+
 /// The text with every character spelt out that a terminal obeys instead of showing it.
 pub(crate) fn harmless(text: String) -> String {
     if !text.contains(is_obeyed) {

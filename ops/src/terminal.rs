@@ -9,6 +9,8 @@ use hookbox_core::time::Timestamp;
 use indicatif::{ProgressBar, ProgressStyle};
 use jiff::tz::TimeZone;
 
+use crate::layout::harmless_lines;
+
 /// How an answer is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
@@ -124,7 +126,7 @@ impl Terminal {
 
     /// Writes a note that is not part of the answer.
     pub fn note(&mut self, line: impl Display) -> io::Result<()> {
-        writeln!(self.notes, "{line}")
+        writeln!(self.notes, "{}", harmless_lines(&line.to_string()))
     }
 
     /// Shows how far long work has come, where somebody watches: `done` names what is done to each of `total`.

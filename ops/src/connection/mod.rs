@@ -184,6 +184,11 @@ impl Aws {
         arn.ok_or_else(nobody)
     }
 
+    /// Whether it leads to a local AWS, which has not all that AWS has.
+    pub fn is_local(&self) -> bool {
+        self.endpoint.is_some()
+    }
+
     /// What clients of other services are made of.
     pub fn config(&self) -> &SdkConfig {
         &self.config

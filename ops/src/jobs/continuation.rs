@@ -11,7 +11,7 @@ use super::step::Verb;
 use crate::connection::Table;
 use crate::deed::{Author, Intent};
 use crate::failure::{Answer, Failure, Trouble};
-use crate::layout::count;
+use crate::layout::{count, harmless};
 use crate::terminal::{Format, Terminal};
 
 /// A person's decision to go on with a bulk operation.
@@ -104,7 +104,9 @@ fn show(bulk: &Bulk, terminal: &mut Terminal) -> std::io::Result<()> {
         BulkState::Cancelled => "cancelled",
         BulkState::Finished => "finished",
     };
+    // Another person's words.
+    let (who, query) = (harmless(bulk.who.clone()), harmless(bulk.query.clone()));
     let (started, recorded) = (terminal.time(bulk.started_at), terminal.time(bulk.updated_at));
-    terminal.say(format_args!("{}: started by {} at {started}; {state}; recorded at {recorded}", bulk.id, bulk.who))?;
-    terminal.say(format_args!("  of {} ({}): {}", count(asked(bulk), "job"), bulk.query, in_words(&bulk.counts)))
+    terminal.say(format_args!("{}: started by {who} at {started}; {state}; recorded at {recorded}", bulk.id))?;
+    terminal.say(format_args!("  of {} ({query}): {}", count(asked(bulk), "job"), in_words(&bulk.counts)))
 }

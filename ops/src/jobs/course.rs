@@ -45,7 +45,7 @@ pub(super) struct Report<'a> {
     pub(super) decision: &'a str,
     /// `null` when nothing was written.
     pub(super) bulk: Option<&'a BulkId>,
-    /// `dry-run`, `finished` or `cancelled`.
+    /// `nothing`, `dry-run`, `finished` or `cancelled`.
     pub(super) state: &'a str,
     /// How many were asked for, or are left of one that is only looked at before it goes on.
     pub(super) jobs: u64,

@@ -70,9 +70,12 @@ impl Many<'_> {
             if terminal.format() != Format::Table {
                 let (decision, jobs) = (self.verb.code(), jobs.len() as u64);
                 let (counts, samples) = (&plan.counts(), &plan.samples());
-                terminal.say_json(&Report { decision, bulk: None, state: "dry-run", jobs, counts, samples })?;
+                let state = if plan.fit.is_empty() { "nothing" } else { "dry-run" };
+                terminal.say_json(&Report { decision, bulk: None, state, jobs, counts, samples })?;
             }
-            return Ok(Answer::Yes);
+            // There are jobs, and none that it fits.
+            let in_vain = plan.fit.is_empty() && !jobs.is_empty();
+            return Ok(if in_vain { Answer::No } else { Answer::Yes });
         }
         let bulk = self.begin(&plan, jobs.len() as u64, table, &around).await?;
         let course = Course {

@@ -174,7 +174,7 @@ Examples:
     --new-version --reason \"the customer lost the letter\"
   hookbox replay --continue replay-20261130-0c0ffee0
 
-Exit codes: 0 replayed (with --dry-run: would be); 1 no such job, not confirmed or stopped;
+Exit codes: 0 replayed (with --dry-run: would be); 1 no such job, none that allows it, not confirmed or stopped;
 2 wrong usage; 3 the state, key, payload or a newer version of the one job allows no replay, what
 is to go on is finished or taken over by another process, or could not look.";
 
@@ -185,7 +185,7 @@ Examples:
   hookbox dismiss --provider yelp --error-code http-410 --reason \"the lead is closed\"
   hookbox dismiss --continue dismiss-20261130-0c0ffee0
 
-Exit codes: 0 dismissed (with --dry-run: would be); 1 no such job, not confirmed or stopped;
+Exit codes: 0 dismissed (with --dry-run: would be); 1 no such job, none that allows it, not confirmed or stopped;
 2 wrong usage; 3 the one job is not in review, what is to go on is finished or taken over by another
 process, or could not look.";
 

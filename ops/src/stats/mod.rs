@@ -153,7 +153,9 @@ impl Stats {
             unreadable,
         };
         if wanted.metrics_only {
-            stats.told = Told::Metrics(metrics?, Some(Gauges::ask(aws, now).await?));
+            let metrics =
+                metrics.map_err(|failure| failure.advise("without --metrics-only the indexes and a sample tell it"))?;
+            stats.told = Told::Metrics(metrics, Some(Gauges::ask(aws, now).await?));
             return Ok(stats);
         }
         let told = metrics.as_ref().is_ok_and(Metrics::says_anything);
@@ -170,7 +172,10 @@ impl Stats {
                 let why = "CloudWatch has no data point of the range, although receipts arrived";
                 Told::Sample(Sample::read(table, &counted, &budget).await?, why.to_owned())
             }
-            Err(failure) => Told::Sample(Sample::read(table, &counted, &budget).await?, failure.to_string()),
+            Err(failure) => {
+                let why = if aws.is_local() { "the local AWS keeps none".to_owned() } else { failure.to_string() };
+                Told::Sample(Sample::read(table, &counted, &budget).await?, why)
+            }
         };
         stats.counted = Some(counted);
         stats.read_units = budget.used();

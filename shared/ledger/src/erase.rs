@@ -23,6 +23,10 @@ use crate::load::{Loaded, beginning};
 use crate::plan::{Change, job_update};
 use crate::transact::{Key, Write};
 
+/// The most times that a folder is read and written: more than any has steps. Each step has tries of its own, so that
+/// something which is never done must not go on for ever.
+const MAX_STEPS: usize = 1_000;
+
 /// How a folder stands towards being erased, or what became of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Erasure {
@@ -95,7 +99,7 @@ impl Ledger {
         };
         let mut taken = Taken::default();
         let mut tries = self.tries();
-        loop {
+        for _ in 0..MAX_STEPS {
             let folder = self.whole_folder(id).await?;
             let recorded = folder.loaded.records.contains(&run.record);
             match folder.erasure(deed.at)? {
@@ -117,6 +121,7 @@ impl Ledger {
                 Err(failure) => tries.again(failure).await?,
             }
         }
+        Err(LedgerError::TransactionConflict)
     }
 
     async fn whole_folder(&self, id: &ReceiptId) -> Result<Whole, LedgerError> {

@@ -76,6 +76,20 @@ async fn a_cloudwatch_that_refuses_is_named_with_what_it_takes() {
 }
 
 #[tokio::test]
+async fn a_local_aws_without_metrics_is_as_it_should_be() {
+    let clock = clock();
+    let storage = TestTable::on(&clock).await;
+    let table = Table::new(storage.ledger(), "hookbox", "at http://127.0.0.1:4566");
+    scene(&table, &storage, &clock).await;
+    let cloudwatch = CloudWatch::default();
+    cloudwatch.refuses(Some("InvalidAction"));
+    let aws = Aws::of(cloudwatch.aws().await.config().clone(), Some("http://127.0.0.1:4566".to_owned()));
+    let wanted = args::<StatsArgs>(&[]).wanted(clock.now()).unwrap();
+    let stats = Stats::gather(&wanted, &table, &aws, clock.now()).await.unwrap();
+    assert_eq!(shown(&stats, Format::Table).1, "metrics say nothing: the local AWS keeps none\n");
+}
+
+#[tokio::test]
 async fn only_the_metrics_of_what_was_asked_for_are_asked_for() {
     let clock = clock();
     let storage = TestTable::on(&clock).await;
