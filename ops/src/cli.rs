@@ -328,7 +328,10 @@ mod tests {
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
         let mut pages = vec![format!("{root}/README.md")];
         for entry in std::fs::read_dir(format!("{root}/docs")).unwrap() {
-            pages.extend(entry.unwrap().path().to_str().filter(|path| path.ends_with(".md")).map(str::to_owned));
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|extension| extension == "md") {
+                pages.push(path.to_str().unwrap().to_owned());
+            }
         }
         let mut count = 0;
         for page in pages {

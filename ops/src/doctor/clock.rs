@@ -80,9 +80,10 @@ pub(super) fn judge(seen: &Seen<Told>) -> Vec<Finding> {
     let clock = if difference <= CLOSE {
         Finding::ok("clock", HERE, format!("within {} s of AWS", CLOSE.as_secs()))
     } else {
-        let finding = match difference < FAR {
-            true => Finding::warning("clock", HERE, found),
-            false => Finding::problem("clock", HERE, format!("{found}, which refuses what is signed by such a clock")),
+        let finding = if difference < FAR {
+            Finding::warning("clock", HERE, found)
+        } else {
+            Finding::problem("clock", HERE, format!("{found}, which refuses what is signed by such a clock"))
         };
         finding.expected(format!("within {} s", CLOSE.as_secs())).advise("timedatectl set-ntp true")
     };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// What the dispatcher's event source lets through: jobs that are new or changed, and pending or in review.
-pub const STREAM_FILTER: &str = r##"{"eventName":["INSERT","MODIFY"],"dynamodb":{"Keys":{"sk":{"S":[{"prefix":"job#"}]}},"NewImage":{"status":{"S":["pending","review"]}}}}"##;
+pub const STREAM_FILTER: &str = r#"{"eventName":["INSERT","MODIFY"],"dynamodb":{"Keys":{"sk":{"S":[{"prefix":"job#"}]}},"NewImage":{"status":{"S":["pending","review"]}}}}"#;
 /// How often the dispatcher's event source tries a batch again.
 pub const STREAM_RETRIES: i32 = 20;
 /// From which age on it gives up a record: for as long a bad one holds up its shard.

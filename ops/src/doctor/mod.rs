@@ -125,10 +125,8 @@ impl Examination {
         let reader = aws.secrets(Arc::clone(&clock));
         let applied = async {
             let standing = standing::StandingSeen::read(name.clone(), &table).await;
-            let secrets = match args.skip_secret_check {
-                true => Ok(Vec::new()),
-                false => secrets::read(&standing.applied, &reader).await,
-            };
+            let secrets =
+                if args.skip_secret_check { Ok(Vec::new()) } else { secrets::read(&standing.applied, &reader).await };
             (standing, secrets)
         };
         let (clock, described, functions, stream_sources, queue_sources, queues, sweeper, (standing, secrets), alarms) = futures_util::join!(

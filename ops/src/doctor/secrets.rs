@@ -109,7 +109,7 @@ fn judge_one(secret: &SecretSeen, functions: &[FunctionSeen], prefix: Option<&st
         SecretRead::There => Finding::ok("secrets", &name, format!("there, used by {users}")),
         SecretRead::Missing(unseen) => {
             let finding = Finding::problem("secrets", &name, format!("{}; used by {users}", unseen.why));
-            unseen.advice.iter().fold(finding.expected("a secret"), |finding, advice| finding.advise(advice))
+            unseen.advice.iter().fold(finding.expected("a secret"), Finding::advise)
         }
         SecretRead::Unseen(unseen) => {
             let unseen = Unseen { why: format!("{}; used by {users}", unseen.why), advice: unseen.advice.clone() };

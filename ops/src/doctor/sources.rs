@@ -175,10 +175,8 @@ fn given_up(name: &str, source: &Source) -> Finding {
     let bounded = |limit: Option<i32>| limit.is_some_and(|limit| limit >= 0);
     // Without a bound one bad record stops its shard for a day.
     let holds_up = !source.bisects || !(bounded(source.retries) || bounded(source.max_age));
-    let finding = match holds_up {
-        true => Finding::problem("retries", name, found),
-        false => Finding::warning("retries", name, found),
-    };
+    let finding =
+        if holds_up { Finding::problem("retries", name, found) } else { Finding::warning("retries", name, found) };
     finding.expected(expected).advise(set(source, &how))
 }
 

@@ -165,10 +165,11 @@ fn scheduled(seen: &SweeperSeen, schedule: Option<&Schedule>) -> Finding {
         return Finding::ok("schedule", name, found);
     }
     let found = if ours { found } else { format!("{found}, calls {target}") };
-    let finding = match state == "ENABLED" && ours {
+    let finding = if state == "ENABLED" && ours {
         // It comes, only not as often as waiting times are reckoned with.
-        true => Finding::warning("schedule", name, found),
-        false => Finding::problem("schedule", name, format!("{found}: nothing wakes what a crash left behind")),
+        Finding::warning("schedule", name, found)
+    } else {
+        Finding::problem("schedule", name, format!("{found}: nothing wakes what a crash left behind"))
     };
     let expected = format!("ENABLED, {SWEEP_RATE}, calls {}", seen.function);
     finding.expected(expected).advise("make deploy, or `aws scheduler update-schedule` with what get-schedule shows")

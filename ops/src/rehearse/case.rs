@@ -100,7 +100,8 @@ impl Case {
             Self::Forged => "401, no receipt",
             Self::Oversize => "413, no receipt",
             Self::FailsTwice => "completed, 3 attempts, 1 effect",
-            Self::Down => "review (exhausted), 3 attempts, 0 effects",
+            // What answers 503 may have done its work.
+            Self::Down => "review (uncertain), 3 attempts, 0 effects",
             Self::LostKey | Self::DiesAfter => "completed, 2 calls, 1 effect",
             Self::LostAsked | Self::DiesBefore => "completed, 1 call, 1 effect",
             Self::LostUnsafe => "review (uncertain), 1 call, 1 effect",

@@ -12,7 +12,7 @@ use hookbox_core::transition::release::release;
 use hookbox_ledger::{Pause, Subject};
 
 use super::needed::Part;
-use super::stage::Stage;
+use super::stage::{Stage, unable};
 use crate::deed::Deed;
 use crate::failure::{Failure, chain};
 
@@ -32,7 +32,7 @@ pub(super) enum Death {
 /// Delivers an event, and lets the worker that takes its job die. While the operation is paused no other worker takes it.
 pub(super) async fn play(name: &str, part: Part, death: Death, stage: &Stage<'_>) -> Result<ReceiptId, Failure> {
     let operation = stage.integration.operations.iter().find(|operation| operation.name.as_str() == part.name());
-    let Some(operation) = operation else { return Err(stage.unable("let a worker die", "the operation is missing")) };
+    let Some(operation) = operation else { return Err(unable("let a worker die", "the operation is missing")) };
     let pause = pause(operation, stage).await?;
     let died = while_paused(name, part, death, operation, stage).await;
     // Whatever went wrong: a pause that nobody meant would stay.
@@ -50,14 +50,14 @@ async fn while_paused(
     let receipt = stage.deliver(&stage.event(name, part)?).await?;
     let held = |job: &Job| job.status() == Status::Held;
     let (folder, job) = stage.once(&receipt, "the job is held", held).await?;
-    let unable = |why: &str| stage.unable("let a worker die", why);
-    let released = release(&job, stage.clock.now()).map_err(|refused| unable(&refused.to_string()))?;
+    let impossible = |why: &str| unable("let a worker die", why);
+    let released = release(&job, stage.clock.now()).map_err(|refused| impossible(&refused.to_string()))?;
     let now = stage.clock.now();
     let claimed = claim(
         &released,
         Claim { now, lease_expires_at: now.plus(LEASE), operation, config_rev: stage.integration.rev },
     );
-    let Ok(Claimed::Call { job: claimed, .. }) = claimed else { return Err(unable("the job cannot be claimed")) };
+    let Ok(Claimed::Call { job: claimed, .. }) = claimed else { return Err(impossible("the job cannot be claimed")) };
     for (before, after) in [(&job, &released), (&released, &claimed)] {
         let written = stage.table.ledger.write_job(&folder, before, after).await;
         written.map_err(|error| stage.table.failure("let a worker die", &error))?;
@@ -77,16 +77,16 @@ async fn call(job: &Job, operation: &Operation, stage: &Stage<'_>) -> Result<(),
     const BODY: &[u8] = b"{}";
     let key = job.key.to_string();
     let signed = stage.calls.sign(&key, BODY, stage.clock.now());
-    let signed = signed.map_err(|why| stage.unable("sign a call to the sandbox", &why))?;
+    let signed = signed.map_err(|why| unable("sign a call to the sandbox", &why))?;
     let mut request = stage.client.post(format!("{}/ok", stage.sandbox)).body(BODY).header("idempotency-key", &key);
     for (name, value) in signed {
         request = request.header(name, value);
     }
     let attempted = format!("call the sandbox as `{}` does", operation.name);
-    let answer = request.send().await.map_err(|error| stage.unable(&attempted, &chain(&error)))?;
+    let answer = request.send().await.map_err(|error| unable(&attempted, &chain(&error)))?;
     match answer.status() {
         status if status.is_success() => Ok(()),
-        status => Err(stage.unable(&attempted, &format!("it answered {}", status.as_u16()))),
+        status => Err(unable(&attempted, &format!("it answered {}", status.as_u16()))),
     }
 }
 

@@ -120,10 +120,11 @@ pub(super) fn sandbox_of(applied: &Integration) -> Result<String, Failure> {
         Failure::Refused(Trouble::new(format!("rehearse with {name}"), why).advise(config))
     };
     if !is_marked(&applied.account) {
-        return Err(refuse(format!(
+        return Err(refuse(
             "it is not marked for rehearsals: its account is neither `rehearsal` nor begins with `rehearsal-`, and a \
              rehearsal has effects and pauses operations"
-        )));
+                .to_owned(),
+        ));
     }
     let first = applied.operations.iter().find(|operation| operation.name.as_str() == Part::Works.name());
     let target = first.and_then(http);

@@ -93,7 +93,7 @@ impl Stage<'_> {
             Some(200..=299) => self.receipt(draft),
             status => {
                 let what = status.map_or_else(|| outcome.error.unwrap_or_default(), |status| status.to_string());
-                Err(self.unable("deliver an event", &format!("it was answered {what}")))
+                Err(unable("deliver an event", &format!("it was answered {what}")))
             }
         }
     }
@@ -101,7 +101,7 @@ impl Stage<'_> {
     /// The receipt that a draft comes to.
     pub(super) fn receipt(&self, draft: &Draft) -> Result<ReceiptId, Failure> {
         let first = self.signer.expected(draft).into_iter().next();
-        first.ok_or_else(|| self.unable("find the receipt of an event", "its identity alone does not say which it is"))
+        first.ok_or_else(|| unable("find the receipt of an event", "its identity alone does not say which it is"))
     }
 
     pub(super) async fn load(&self, id: &ReceiptId) -> Result<Option<Loaded>, Failure> {
@@ -124,7 +124,7 @@ impl Stage<'_> {
                 return Ok((folder, job));
             }
             if self.clock.now() >= self.deadline {
-                return Err(self.unable(&format!("wait until {what}"), "the time for it is over: --patience"));
+                return Err(unable(&format!("wait until {what}"), "the time for it is over: --patience"));
             }
             self.pause().await;
         }
@@ -147,10 +147,11 @@ impl Stage<'_> {
         let known = book.by_key.get(&job.to_string()).copied();
         Ok(known.unwrap_or_default())
     }
+}
 
-    pub(super) fn unable(&self, attempted: &str, why: &str) -> Failure {
-        Failure::CouldNotLook(Trouble::new(attempted, why))
-    }
+/// Something could not be done, or seen.
+pub(super) fn unable(attempted: &str, why: &str) -> Failure {
+    Failure::CouldNotLook(Trouble::new(attempted, why))
 }
 
 /// What a sandbox has seen.

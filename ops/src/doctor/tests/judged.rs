@@ -52,11 +52,11 @@ fn what_could_not_be_seen_is_never_healthy_and_hides_no_problem() {
     assert_eq!(blind.report().answer().unwrap(), Answer::No);
 }
 
-/// Each thing that can be wrong is found by its own check and by no other.
-#[test]
-fn one_thing_that_is_wrong_is_one_finding() {
-    type Break = fn(&mut Examination);
-    let cases: Vec<(&str, Level, &str, Break)> = vec![
+/// What is found, at which level, of what, when this is done to a healthy deployment.
+type Case = (&'static str, Level, &'static str, fn(&mut Examination));
+
+fn of_the_deployment() -> Vec<Case> {
+    vec![
         ("clock", Level::Warning, "this machine", |e| e.clock.as_mut().unwrap().here = now().plus(secs(6))),
         ("clock", Level::Problem, "this machine", |e| e.clock.as_mut().unwrap().there = now().plus(secs(300))),
         ("stack", Level::Warning, "hookbox", |e| stack_of(e).status = "UPDATE_ROLLBACK_COMPLETE".into()),
@@ -72,6 +72,11 @@ fn one_thing_that_is_wrong_is_one_finding() {
         ("environment", Level::Problem, "sweeper", |e| variable(e, 3, "HOOKBOX_SHARDS", Some("8"))),
         ("environment", Level::Problem, "dispatcher", |e| variable(e, 1, "HOOKBOX_WORK_QUEUE_URL", None)),
         ("environment", Level::CouldNotLook, "worker", |e| configuration(e, 2).variables = Err("KMS".into())),
+    ]
+}
+
+fn of_the_table() -> Vec<Case> {
+    vec![
         ("table", Level::Problem, "t", |e| table_of(e).status = Some("ARCHIVED".into())),
         ("key", Level::Problem, "t", |e| table_of(e).key.range = None),
         ("capacity", Level::Warning, "t", |e| table_of(e).on_demand = false),
@@ -85,7 +90,7 @@ fn one_thing_that_is_wrong_is_one_finding() {
         ("index", Level::Problem, "t index history", |e| drop(table_of(e).indexes.remove(1))),
         ("index", Level::Problem, "t index open", |e| table_of(e).indexes[0].key.range = Some("due".into())),
         ("index", Level::Problem, "t index open", |e| {
-            table_of(e).indexes[0].projected = Projected::Include(["kind".into()].into())
+            table_of(e).indexes[0].projected = Projected::Include(["kind".into()].into());
         }),
         ("index", Level::Warning, "t index open", |e| table_of(e).indexes[0].projected = Projected::All),
         ("index", Level::Warning, "t index open", |e| table_of(e).indexes[0].status = Some("CREATING".into())),
@@ -95,19 +100,24 @@ fn one_thing_that_is_wrong_is_one_finding() {
             table_of(e).indexes.push(mine);
         }),
         ("stream", Level::Problem, "t", |e| stream_of(e).view = Some("KEYS_ONLY".into())),
+    ]
+}
+
+fn of_the_event_sources() -> Vec<Case> {
+    vec![
         ("event-source", Level::Problem, "dispatcher", |e| e.stream_sources.sources = Ok(Vec::new())),
         ("event-source", Level::Problem, "dispatcher", |e| source(e).arn = Some("an earlier stream".into())),
         ("event-source", Level::Problem, "dispatcher from the table's stream", |e| {
-            source(e).state = Some("Disabled".into())
+            source(e).state = Some("Disabled".into());
         }),
         ("event-source", Level::Warning, "dispatcher from the table's stream", |e| {
-            source(e).state = Some("Enabling".into())
+            source(e).state = Some("Enabling".into());
         }),
         ("event-source", Level::Problem, "dispatcher from the table's stream", |e| {
             source(e).last_result = Some("PROBLEM: Function call failed".into());
         }),
         ("batch-item-failures", Level::Problem, "dispatcher from the table's stream", |e| {
-            source(e).reports_failures = false
+            source(e).reports_failures = false;
         }),
         ("retries", Level::Problem, "dispatcher from the table's stream", |e| source(e).bisects = false),
         ("retries", Level::Warning, "dispatcher from the table's stream", |e| source(e).max_age = Some(-1)),
@@ -121,16 +131,21 @@ fn one_thing_that_is_wrong_is_one_finding() {
         ("on-failure", Level::Warning, "dispatcher from the table's stream", |e| source(e).on_failure = None),
         ("on-failure", Level::Warning, "dispatcher from the table's stream", |e| source(e).on_failure = Some(arn("x"))),
         ("event-source", Level::Problem, "worker from the work queue", |e| {
-            worker_source(e).state = Some("Disabled".into())
+            worker_source(e).state = Some("Disabled".into());
         }),
         ("batch-item-failures", Level::Problem, "worker from the work queue", |e| {
-            worker_source(e).reports_failures = false
+            worker_source(e).reports_failures = false;
         }),
         ("concurrency", Level::Warning, "worker from the work queue", |e| worker_source(e).concurrency = None),
         ("concurrency", Level::Warning, "worker from the work queue", |e| worker_source(e).concurrency = Some(2)),
+    ]
+}
+
+fn of_queues_and_what_stands() -> Vec<Case> {
+    vec![
         ("queue", Level::Warning, "StreamFailureQueue", |e| deployed(&mut e.queues.stream_failure).encrypted = false),
         ("retention", Level::Problem, "DeadLetterQueue", |e| {
-            deployed(&mut e.queues.dead_letter).retention = Some(secs(345_600))
+            deployed(&mut e.queues.dead_letter).retention = Some(secs(345_600));
         }),
         ("retention", Level::Warning, "WorkQueue", |e| deployed(&mut e.queues.work).retention = Some(secs(345_600))),
         ("visibility", Level::Problem, "WorkQueue", |e| deployed(&mut e.queues.work).visibility = Some(secs(359))),
@@ -141,36 +156,42 @@ fn one_thing_that_is_wrong_is_one_finding() {
         ("schedule", Level::Problem, "sweep", |e| e.sweeper.schedule = Ok(None)),
         ("schedule", Level::Problem, "sweep", |e| schedule(e).state = Some("DISABLED".into())),
         ("schedule", Level::Problem, "sweep", |e| {
-            schedule(e).target = Some("arn:aws:lambda:eu-west-1:1:function:sweeper2".into())
+            schedule(e).target = Some("arn:aws:lambda:eu-west-1:1:function:sweeper2".into());
         }),
         ("schedule", Level::Warning, "sweep", |e| schedule(e).expression = Some("rate(1 hour)".into())),
         ("sweeper", Level::Problem, "/hookbox/hookbox/sweeper", |e| e.sweeper.last = Ok(None)),
         ("sweeper", Level::Problem, "/hookbox/hookbox/sweeper", |e| e.now = now().plus(secs(180))),
         ("integrations", Level::Warning, "t", |e| e.standing.applied = Ok(Applied::default())),
         ("schema", Level::Warning, "t", |e| {
-            unreadable(e, ItemError::NewerSchema { pk: "p".into(), sk: "s".into(), schema: 9 })
+            unreadable(e, ItemError::NewerSchema { pk: "p".into(), sk: "s".into(), schema: 9 });
         }),
         ("schema", Level::Problem, "t", |e| {
-            unreadable(e, ItemError::Corrupt { pk: "p".into(), sk: "s".into(), what: "w".into() })
+            unreadable(e, ItemError::Corrupt { pk: "p".into(), sk: "s".into(), what: "w".into() });
         }),
         ("pauses", Level::Warning, "stripe/demo deliver", |e| paused(e, 0)),
         ("pauses", Level::Problem, "stripe/demo deliver", |e| paused(e, 3)),
         ("review", Level::Warning, "t", |e| e.standing.review = Ok((1, false))),
         ("dead-letters", Level::Warning, "DeadLetterQueue", |e| {
-            deployed(&mut e.queues.dead_letter).depth.in_flight = 1
+            deployed(&mut e.queues.dead_letter).depth.in_flight = 1;
         }),
         ("stream-failures", Level::Warning, "StreamFailureQueue", |e| {
-            deployed(&mut e.queues.stream_failure).depth.visible = 1
+            deployed(&mut e.queues.stream_failure).depth.visible = 1;
         }),
         ("secrets", Level::Problem, "ssm:/hookbox/demo/signing", |e| secret(e).read = SecretRead::Missing(unseen())),
         ("secrets", Level::CouldNotLook, "ssm:/hookbox/demo/signing", |e| {
-            secret(e).read = SecretRead::Unseen(unseen())
+            secret(e).read = SecretRead::Unseen(unseen());
         }),
         ("secrets", Level::Problem, "ssm:/elsewhere/x", |e| secret(e).reference = "ssm:/elsewhere/x".parse().unwrap()),
         ("secrets", Level::Problem, "env:SIGNING", |e| {
             (secret(e).reference, secret(e).read) = ("env:SIGNING".parse().unwrap(), SecretRead::Variable);
         }),
-    ];
+    ]
+}
+
+/// Each thing that can be wrong is found by its own check and by no other.
+#[test]
+fn one_thing_that_is_wrong_is_one_finding() {
+    let cases = [of_the_deployment(), of_the_table(), of_the_event_sources(), of_queues_and_what_stands()].concat();
     assert_eq!(said(&healthy()), []);
     for (number, (check, level, resource, spoil)) in cases.into_iter().enumerate() {
         let mut spoilt = healthy();
